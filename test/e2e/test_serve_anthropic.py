@@ -16,7 +16,7 @@ WEATHER = {"name": "get_weather", "description": "The weather of a city.",
            "input_schema": {"type": "object", "properties": {"city": {"type": "string"}}}}
 PNG = ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5E"
        "rkJggg==")
-ASKED = {"model": "claude-tested", "max_tokens": 1000}
+REQUEST = {"model": "claude-tested", "max_tokens": 1000}
 
 
 def user(content):
@@ -44,7 +44,7 @@ def test_code_execution(reckon):
               Reply(calls=["print(x + 1)"]), Reply(text="43.")]
     with ModelServer(*script) as model, Speaking(reckon, model) as server:
         client = server.client()
-        message = client.messages.create(**ASKED, system="Be brief.", tools=[CODE],
+        message = client.messages.create(**REQUEST, system="Be brief.", tools=[CODE],
                                          messages=[user("What is 6 times 7?")])
         assert types(message) == ["text", "server_tool_use", "code_execution_tool_result", "text"]
         assert message.content[0].text == "I compute it." and message.content[3].text == "It is 42."
@@ -53,7 +53,7 @@ def test_code_execution(reckon):
         assert result.tool_use_id == call.id and result.content.type == "code_execution_result"
         assert result.content.stdout == "42\n42\n" and result.content.return_code == 0
         assert message.stop_reason == "end_turn" and message.role == "assistant"
-        assert message.model == ASKED["model"] and message.id.startswith("msg_")
+        assert message.model == REQUEST["model"] and message.id.startswith("msg_")
         assert (message.usage.input_tokens, message.usage.output_tokens,
                 message.usage.cache_read_input_tokens) == (350, 50, 50)
         assert message.container.id.startswith("container_") and message.container.expires_at
@@ -65,7 +65,7 @@ def test_code_execution(reckon):
         # A later request continues in the same container; the code of the history does not run
         # again.
         later = client.messages.create(
-            **ASKED, tools=[CODE], container=message.container.id,
+            **REQUEST, tools=[CODE], container=message.container.id,
             messages=[user("What is 6 times 7?"), message.to_param(), user("And one more?")])
         assert later.content[1].content.stdout == "43\n"
         assert later.container.id == message.container.id
@@ -79,7 +79,7 @@ def test_sdk_reads_streams(reckon):
     script = [Reply(thought="Hm.", text="Look:", calls=["print('a')\n1/0"]), Reply(text="It failed.")]
     with ModelServer(*script) as model, Speaking(reckon, model) as server:
         with server.client().messages.stream(
-                **ASKED, tools=[CODE], thinking={"type": "enabled", "budget_tokens": 1024},
+                **REQUEST, tools=[CODE], thinking={"type": "enabled", "budget_tokens": 1024},
                 messages=[user("?")]) as stream:
             events = [event.type for event in stream]
             message = stream.get_final_message()
@@ -99,7 +99,7 @@ def test_sdk_reads_streams(reckon):
 def test_bash(reckon, version):
     with ModelServer(Reply(calls=["echo hi; echo no >&2; exit 3"]), Reply(text="Done.")) as model, \
             Speaking(reckon, model) as server:
-        message = server.client().messages.create(**ASKED, messages=[user("?")], tools=[
+        message = server.client().messages.create(**REQUEST, messages=[user("?")], tools=[
             {"type": f"code_execution_{version}", "name": "code_execution"}])
     assert types(message) == ["server_tool_use", "bash_code_execution_tool_result", "text"]
     assert message.content[0].name == "bash_code_execution"
@@ -119,8 +119,8 @@ def test_tools_of_the_application(reckon, streams):
 
         def ask(**body):
             if not streams:
-                return client.messages.create(**ASKED, tools=[CODE, WEATHER], **body)
-            with client.messages.stream(**ASKED, tools=[CODE, WEATHER], **body) as stream:
+                return client.messages.create(**REQUEST, tools=[CODE, WEATHER], **body)
+            with client.messages.stream(**REQUEST, tools=[CODE, WEATHER], **body) as stream:
                 return stream.get_final_message()
 
         first = ask(messages=[user("How warm?")])
@@ -142,7 +142,7 @@ def test_plain_model_without_code_execution(reckon):
         # The SDK's own paths also work without the prefix /anthropic, with the key in `x-api-key`.
         client = server.client("", default_headers={"x-api-key": server.key})
         message = client.messages.create(
-            **ASKED, stop_sequences=["END"], tool_choice={"type": "none"}, tools=[WEATHER],
+            **REQUEST, stop_sequences=["END"], tool_choice={"type": "none"}, tools=[WEATHER],
             messages=[user("Hello."), {"role": "assistant", "content": "Hi."}, user([
                 {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
                 {"type": "document", "title": "a.txt",
@@ -163,7 +163,7 @@ def test_documents_become_files_that_code_reads(reckon):
     data = base64.b64encode(b"a,b\n1,2\n").decode()
     with ModelServer(Reply(calls=["print(open('sales.csv').read())"]), Reply(text="Ok.")) as model, \
             Speaking(reckon, model) as server:
-        message = server.client().messages.create(**ASKED, tools=[CODE], messages=[user([
+        message = server.client().messages.create(**REQUEST, tools=[CODE], messages=[user([
             {"type": "document", "title": "sales.csv",
              "source": {"type": "base64", "media_type": "text/csv", "data": data}},
             {"type": "text", "text": "?"}])])
@@ -180,16 +180,16 @@ def test_uploads(reckon):
         assert client.files.retrieve_metadata(file.id).filename == "sales.csv"
         assert client.files.download(file.id).read() == b"a,b\n1,2\n"
         assert [each.id for each in client.files.list()] == [file.id]
-        asked = user([{"type": "text", "text": "?"}, {"type": "container_upload", "file_id": file.id}])
-        first = client.messages.create(**ASKED, tools=[BASH], messages=[asked])
+        question = user([{"type": "text", "text": "?"}, {"type": "container_upload", "file_id": file.id}])
+        first = client.messages.create(**REQUEST, tools=[BASH], messages=[question])
         assert first.content[1].content.stdout == "a,b\n1,2\n"
         # The history names the upload again, but this does not overwrite what the code wrote to it.
-        later = client.messages.create(**ASKED, tools=[BASH], container=first.container.id,
-                                       messages=[asked, first.to_param(), user("And now?")])
+        later = client.messages.create(**REQUEST, tools=[BASH], container=first.container.id,
+                                       messages=[question, first.to_param(), user("And now?")])
         assert later.content[1].content.stdout == "changed\n"
         assert client.files.delete(file.id).type == "file_deleted"
         for gone in (lambda: client.files.retrieve_metadata(file.id), lambda: client.files.download("file_x"),
-                     lambda: client.messages.create(**ASKED, tools=[BASH], messages=[asked])):
+                     lambda: client.messages.create(**REQUEST, tools=[BASH], messages=[question])):
             with pytest.raises(anthropic.NotFoundError):
                 gone()
     assert "- sales.csv" in json.dumps(model.asked[0].body["messages"])
@@ -213,10 +213,10 @@ def test_files_are_listed_by_page_and_id_and_expire(reckon):
             client.files.upload(file=("d.txt", b"d"), expires_in_seconds=1 << 40)
         # A document that names a file of the tenant becomes a file that code reads.
         document = {"type": "document", "source": {"type": "file", "file_id": ids[1]}}
-        message = client.messages.create(**ASKED, tools=[BASH], messages=[user([document])])
+        message = client.messages.create(**REQUEST, tools=[BASH], messages=[user([document])])
         assert message.content[1].content.stdout == "b"
         with pytest.raises(anthropic.BadRequestError):
-            client.messages.create(**ASKED, messages=[user([document])])
+            client.messages.create(**REQUEST, messages=[user([document])])
 
 
 def test_errors_have_the_vendors_format(reckon):
@@ -226,12 +226,12 @@ def test_errors_have_the_vendors_format(reckon):
 
         def refused(error, status, **body):
             with pytest.raises(error) as caught:
-                client.messages.create(**{**ASKED, "messages": [user("?")], **body})
+                client.messages.create(**{**REQUEST, "messages": [user("?")], **body})
             assert caught.value.status_code == status
-            body_of_error = caught.value.body
-            assert body_of_error["type"] == "error" and body_of_error["request_id"] and body_of_error["error"]["message"]
-            assert caught.value.response.headers["request-id"] == body_of_error["request_id"]
-            return body_of_error["error"]["type"], body_of_error["error"]["message"]
+            shown = caught.value.body
+            assert shown["type"] == "error" and shown["request_id"] and shown["error"]["message"]
+            assert caught.value.response.headers["request-id"] == shown["request_id"]
+            return shown["error"]["type"], shown["error"]["message"]
 
         bad = anthropic.BadRequestError
         assert refused(anthropic.NotFoundError, 404, model="gpt-5")[0] == "not_found_error"
@@ -260,7 +260,7 @@ def test_errors_have_the_vendors_format(reckon):
 def test_disconnect_interrupts_the_run(reckon):
     with ModelServer(Reply(text="Begun.", calls=["import time\ntime.sleep(60)"]), Reply(text="No.")) as model, \
             Speaking(reckon, model) as server:
-        with server.client().messages.create(**ASKED, tools=[CODE], messages=[user("?")],
+        with server.client().messages.create(**REQUEST, tools=[CODE], messages=[user("?")],
                                              stream=True) as stream:
             for event in stream:
                 if event.type == "content_block_start" and event.content_block.type == "server_tool_use":
@@ -281,8 +281,8 @@ def test_a_long_turn_pauses(reckon, streams):
 
         def ask(*messages, **more):
             if not streams:
-                return client.messages.create(**ASKED, tools=[CODE], messages=list(messages), **more)
-            with client.messages.stream(**ASKED, tools=[CODE], messages=list(messages), **more) as stream:
+                return client.messages.create(**REQUEST, tools=[CODE], messages=list(messages), **more)
+            with client.messages.stream(**REQUEST, tools=[CODE], messages=list(messages), **more) as stream:
                 return stream.get_final_message()
         first = ask(user("Count."))
         assert first.stop_reason == "pause_turn" and first.content[-1].content.stdout == "3\n"
@@ -301,7 +301,7 @@ def test_quota_error_has_ratelimit_headers(reckon):
         client = server.client()
         server.begin()
         with pytest.raises(anthropic.RateLimitError) as caught:
-            client.messages.create(**ASKED, messages=[user("?")])
+            client.messages.create(**REQUEST, messages=[user("?")])
         headers = caught.value.response.headers
         assert headers["anthropic-ratelimit-requests-limit"] == "1" and "retry-after" in headers
         assert headers["anthropic-ratelimit-requests-remaining"] == "0"

@@ -3,7 +3,7 @@ import json
 
 import pytest
 from model_server import ModelServer, Reply
-from test_serve_anthropic import ASKED, Speaking, types, user
+from test_serve_anthropic import REQUEST, Speaking, types, user
 
 pytestmark = pytest.mark.one_user
 
@@ -19,8 +19,8 @@ def edit(command, path, **more):
 
 def ask(client, streams, **body):
     if not streams:
-        return client.messages.create(**ASKED, **body)
-    with client.messages.stream(**ASKED, **body) as stream:
+        return client.messages.create(**REQUEST, **body)
+    with client.messages.stream(**REQUEST, **body) as stream:
         return stream.get_final_message()
 
 

@@ -8,7 +8,7 @@ import socket
 import anthropic
 import pytest
 from model_server import ModelServer, Reply
-from test_serve_anthropic import ASKED, BASH, CODE, Speaking, user
+from test_serve_anthropic import BASH, CODE, REQUEST, Speaking, user
 from test_serve_anthropic_programmatic import result, tools
 from waiting import eventually
 
@@ -28,10 +28,10 @@ def failed(client, streams, error=anthropic.APIStatusError, **body):
     """The error that the SDK raises; in a stream that has begun, the error is the last event."""
     with pytest.raises(error) as caught:
         if streams:
-            with client.messages.stream(**ASKED, **body) as stream:
+            with client.messages.stream(**REQUEST, **body) as stream:
                 stream.get_final_message()
         else:
-            client.messages.create(**ASKED, **body)
+            client.messages.create(**REQUEST, **body)
     assert caught.value.body["type"] == "error" and caught.value.body["request_id"], caught.value
     return caught.value.body["error"]
 
@@ -41,21 +41,21 @@ def test_ids_of_another_tenant(reckon):
                      Reply(text="Ok.")) as model, Speaking(reckon, model) as server:
         mine = server.client()
         file = mine.files.upload(file=("a.txt", b"secret", "text/plain"))
-        message = mine.messages.create(**ASKED, tools=[BASH], messages=[user("?")])
+        message = mine.messages.create(**REQUEST, tools=[BASH], messages=[user("?")])
         left = message.content[1].content.content[0].file_id
-        waiting = mine.messages.create(**ASKED, tools=tools(), messages=[user("?")])
+        waiting = mine.messages.create(**REQUEST, tools=tools(), messages=[user("?")])
         _, key = server.newcomer("other", SCOPES)
-        asked = {**ASKED, "tools": [BASH], "messages": [user("?")]}
+        request = {**REQUEST, "tools": [BASH], "messages": [user("?")]}
         answered = [user("?"), waiting.to_param(), user([result(waiting.content[-1])])]
         upload = [user([{"type": "container_upload", "file_id": file.id}])]
         for method, path, body in (
                 ("GET", f"/files/{file.id}", None), ("GET", f"/files/{file.id}/content", None),
                 ("DELETE", f"/files/{file.id}", None), ("GET", f"/files/{left}", None),
                 ("GET", f"/files/{left}/content", None),
-                ("POST", "/messages", {**asked, "container": message.container.id}),
-                ("POST", "/messages", {**asked, "container": {"id": message.container.id}}),
-                ("POST", "/messages", {**asked, "messages": upload}),
-                ("POST", "/messages", {**asked, "tools": tools(), "container": waiting.container.id,
+                ("POST", "/messages", {**request, "container": message.container.id}),
+                ("POST", "/messages", {**request, "container": {"id": message.container.id}}),
+                ("POST", "/messages", {**request, "messages": upload}),
+                ("POST", "/messages", {**request, "tools": tools(), "container": waiting.container.id,
                                        "messages": json.loads(json.dumps(answered, default=dict))})):
             answer = server.ask(method, "/v1" + path, body, {"Authorization": f"Bearer {key}"}, prefix="/anthropic")
             error_of(answer, 404, "not_found_error")
@@ -63,7 +63,7 @@ def test_ids_of_another_tenant(reckon):
         other = server.client(api_key=key)
         assert not list(other.files.list()) and [each.id for each in mine.files.list()] == [file.id]
         # The code still waits for the result of its own tenant.
-        last = mine.messages.create(**ASKED, tools=tools(), container=waiting.container.id, messages=answered)
+        last = mine.messages.create(**REQUEST, tools=tools(), container=waiting.container.id, messages=answered)
         assert last.content[-1].text == "Ok."
 
 
@@ -72,7 +72,7 @@ def test_a_container_that_has_expired(reckon, streams):
     with ModelServer(Reply(calls=["echo 1 >a.txt"]), Reply(text="Ok.")) as model, \
             Speaking(reckon, model, args=("--idle-timeout", "1")) as server:
         client = server.client()
-        message = client.messages.create(**ASKED, tools=[BASH], messages=[user("?")])
+        message = client.messages.create(**REQUEST, tools=[BASH], messages=[user("?")])
         session = message.container.id.replace("container_", "se_")
         eventually(lambda: server.ask("GET", f"/sessions/{session}").json.get("status") != "live")
         more = {"tools": [BASH], "container": message.container.id, "messages": [user("?")]}
@@ -116,11 +116,11 @@ def test_unknown_and_invalid_tools(reckon, streams):
         for kind in ("code_execution_20990101", "code_execution", "text_editor_20250728", "bash_20250124", "", "x" * 5000,
                      "text_editor_code_execution"):
             error = failed(client, streams, anthropic.BadRequestError, messages=[user("?")],
-                          tools=[{"type": kind, "name": "code_execution"}])
+                           tools=[{"type": kind, "name": "code_execution"}])
             assert error["type"] == "invalid_request_error" and error["message"].startswith("tools: "), error
         for tool in ({"type": 5}, {}, {"name": "a"}, {"name": "a", "input_schema": "b"}, [], 5, None, "code_execution",
                      {"name": "a b", "input_schema": {}}):
-            answer = server.ask("POST", "/v1/messages", {**ASKED, "messages": [user("?")], "tools": [tool]},
+            answer = server.ask("POST", "/v1/messages", {**REQUEST, "messages": [user("?")], "tools": [tool]},
                                 prefix="/anthropic")
             error_of(answer, 400, "invalid_request_error")
         assert not model.asked
@@ -131,7 +131,7 @@ def test_invented_tool_call_ids(reckon):
     continues."""
     with ModelServer(*[Reply(text="Gone.")] * 8) as model, Speaking(reckon, model) as server:
         client = server.client()
-        made = client.messages.create(**ASKED, tools=[CODE], messages=[user("?")]).container.id
+        made = client.messages.create(**REQUEST, tools=[CODE], messages=[user("?")]).container.id
         for made_up in ("toolu_code_1_2_3_4", "toolu_code_" + "9" * 40 + "_1_1_1", "toolu_code___", "toolu_1", "x" * 500,
                         "toolu_code_01ARZ3NDEKTSV4RRFFQ69G5FAV_18446744073709551616_99999999999999999999999_1"):
             call = {"type": "tool_use", "id": made_up, "name": "query_database", "input": {},
@@ -139,7 +139,7 @@ def test_invented_tool_call_ids(reckon):
             history = [user("?"), {"role": "assistant", "content": [
                 {"type": "server_tool_use", "id": call["caller"]["tool_id"], "name": "code_execution", "input": {"code": "1"}},
                 call]}, user([{"type": "tool_result", "tool_use_id": made_up, "content": "1"}])]
-            message = client.messages.create(**ASKED, tools=tools(), container=made, messages=history)
+            message = client.messages.create(**REQUEST, tools=tools(), container=made, messages=history)
             assert message.content[0].content.error_code == "unavailable" and message.content[-1].text == "Gone."
 
 
@@ -147,7 +147,7 @@ def test_disconnect_interrupts_the_run(reckon):
     with ModelServer(Reply(calls=["sleep 60"]), Reply(text="No.")) as model, Speaking(reckon, model) as server:
         connection = http.client.HTTPConnection("127.0.0.1", server.port)
         connection.request("POST", "/anthropic/v1/messages", json.dumps(
-            {**ASKED, "tools": [BASH], "messages": [user("?")]}), server.headers())
+            {**REQUEST, "tools": [BASH], "messages": [user("?")]}), server.headers())
         eventually(lambda: model.asked)
         connection.close()
         eventually(lambda: 'reckon_agent_runs_total{stop="interrupted"} 1'
@@ -183,9 +183,9 @@ def test_invalid_replies_of_a_provider(reckon, streams):
         with ModelServer(*[lie] * 4) as model, Speaking(reckon, model, default="max-time = 20", key=key) as server:
             client, key = server.client(), server.key
             try:
-                message = (client.messages.create(**ASKED, messages=[user("?")]) if not streams else None)
+                message = (client.messages.create(**REQUEST, messages=[user("?")]) if not streams else None)
                 if streams:
-                    with client.messages.stream(**ASKED, messages=[user("?")]) as stream:
+                    with client.messages.stream(**REQUEST, messages=[user("?")]) as stream:
                         message = stream.get_final_message()
             except anthropic.APIStatusError as error:
                 assert error.body["type"] == "error" and error.body["error"]["type"] in (
@@ -200,8 +200,8 @@ def test_ratelimit_headers(reckon):
     with ModelServer(Reply(text="One."), Reply(text="Two."), Reply(calls=["import time\ntime.sleep(30)"])) as model, \
             Speaking(reckon, model, args=("--agent-runs-tenant", "2")) as server:
         client = server.client()
-        whole = client.messages.with_raw_response.create(**ASKED, messages=[user("?")])
-        with client.messages.stream(**ASKED, messages=[user("?")]) as stream:
+        whole = client.messages.with_raw_response.create(**REQUEST, messages=[user("?")])
+        with client.messages.stream(**REQUEST, messages=[user("?")]) as stream:
             for headers in (whole.headers, stream.response.headers):
                 assert headers["anthropic-ratelimit-requests-limit"] == "2"
                 assert headers["anthropic-ratelimit-requests-remaining"] == "1" and headers["request-id"]
@@ -214,7 +214,7 @@ def test_ratelimit_headers(reckon):
             reckon, model, args=("--quota-sessions", "1"), key=server.key) as server:
         server.create(template="python")
         with pytest.raises(anthropic.RateLimitError) as caught:
-            server.client().messages.create(**ASKED, tools=[CODE], messages=[user("?")])
+            server.client().messages.create(**REQUEST, tools=[CODE], messages=[user("?")])
         headers = caught.value.response.headers
         assert caught.value.body["error"]["type"] == "rate_limit_error" and int(headers["retry-after"]) > 0
         assert "anthropic-ratelimit-requests-limit" not in headers

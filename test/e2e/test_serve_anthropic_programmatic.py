@@ -5,7 +5,7 @@ import json
 import anthropic
 import pytest
 from model_server import ModelServer, Reply
-from test_serve_anthropic import ASKED, Speaking, types, user
+from test_serve_anthropic import REQUEST, Speaking, types, user
 from waiting import eventually
 
 pytestmark = pytest.mark.one_user
@@ -43,8 +43,8 @@ def speaking(reckon, *script, **options):
 def asker(client, streams, **body):
     def ask(messages, **more):
         if not streams:
-            return client.messages.create(**ASKED, **body, messages=messages, **more)
-        with client.messages.stream(**ASKED, **body, messages=messages, **more) as stream:
+            return client.messages.create(**REQUEST, **body, messages=messages, **more)
+        with client.messages.stream(**REQUEST, **body, messages=messages, **more) as stream:
             return stream.get_final_message()
     return ask
 
@@ -62,15 +62,15 @@ def test_code_awaits_tools_in_parallel(reckon, version, streams):
         assert first.content[1].name == "code_execution" and first.container.expires_at
         assert first.usage.output_tokens == 20
         caller = version.replace("20260521", "20260120")  # callers of 20260521 are reported as 20260120
-        rows, asked, second = {"West": 10, "East": 4}, [], first
+        rows, queried, second = {"West": 10, "East": 4}, [], first
         while second.stop_reason == "tool_use":  # one round if both calls arrive in one message
             calls = calls_of(second)
             assert {(call.caller.type, call.caller.tool_id) for call in calls} == {(caller, first.content[1].id)}
-            asked += [call.input["sql"] for call in calls]
+            queried += [call.input["sql"] for call in calls]
             history += [second.to_param(), user([result(call, json.dumps([{"revenue": rows[call.input["sql"]]}]))
-                                              for call in calls])]
+                                                 for call in calls])]
             second = ask(history, container=first.container.id)
-        assert asked == ["West", "East"]
+        assert queried == ["West", "East"]
         # The same cell has continued: its result belongs to the first `server_tool_use`.
         assert types(second) == ["code_execution_tool_result", "text"]
         assert second.content[0].tool_use_id == first.content[1].id
@@ -101,7 +101,7 @@ def test_code_awaits_tools_in_sequence(reckon):
             seen.append(call.input["sql"])
             container = {"container": message.container.id}
             history += [message.to_param(), user([result(call, [{"type": "text", "text": "row " + call.input["sql"]}],
-                                                      is_error=len(seen) == 4)])]
+                                                         is_error=len(seen) == 4)])]
         assert seen == ["0", "1", "2"] and message.content[0].content.stdout == "row 0\nrow 1\nrow 2\n"
         assert len(server.model.asked) == 2
 
@@ -128,7 +128,7 @@ def test_errors_of_tools_and_of_requests(reckon):
         for body, words in (({"tools": tools()[1:]}, "not among the tools"),
                             ({"tools": [tools()[0], {**tools()[1], "strict": True}]}, "strict")):
             with pytest.raises(anthropic.BadRequestError) as caught:
-                server.client().messages.create(**ASKED, **body, messages=[user("?")])
+                server.client().messages.create(**REQUEST, **body, messages=[user("?")])
             assert words in caught.value.message
 
 

@@ -212,7 +212,7 @@ def test_restart_keeps_files_and_other_contexts(server):
 
 
 @pytest.mark.parametrize("of", ["session", "context"])
-def test_restart_ends_what_runs_and_fails_what_waits(server, of):
+def test_restart_ends_running_and_fails_queued_executions(server, of):
     session = server.create()
     where = {} if of == "session" else {"context": context(server, session)}
     running = server.background(session, "import time\nwhile True: time.sleep(1)", **where)
@@ -262,7 +262,7 @@ def test_closing_a_session_with_busy_contexts(server):
 
 
 def test_contexts_that_are_opened_while_the_session_is_closed(server):
-    """Whichever request comes first, each gets a response."""
+    """The requests come in any order, and each gets a response."""
     for _ in range(5):
         session = server.create()
         answers = []

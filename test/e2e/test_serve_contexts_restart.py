@@ -22,7 +22,7 @@ def listed(server, session):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_contexts_come_back_with_their_ids(server, number):
+def test_contexts_are_restored_with_their_ids(server, number):
     session = server.create()
     shell = context(server, session, language="bash")
     other = context(server, session, cwd="/tmp", env={"WHO": "other"})

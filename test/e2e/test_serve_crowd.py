@@ -25,7 +25,7 @@ class ExpectedValue:
     def __init__(self):
         self.may = [None]
 
-    def asked(self, value):
+    def requested(self, value):
         self.may.append(value)
 
     def answered(self, value):
@@ -51,14 +51,14 @@ class Session:
     def put(self, value):
         name = f"put-{int(value, 16) % 3}"
         file = self.files.setdefault(name, ExpectedValue())
-        file.asked(value)
+        file.requested(value)
         assert self.ask("PUT", f"/files/{name}", value.encode()).status in (200, 201)
         file.answered(value)
 
     def cell(self, value, key=None):
         name = f"cell-{int(value, 16) % 3}"
         file = self.files.setdefault(name, ExpectedValue())
-        file.asked(value)
+        file.requested(value)
         code = f"open('{name}', 'w').write('{value}')\nprint('{value}')"
         record = self.server.execute(self.id, code, key and {"Idempotency-Key": key})
         assert record["status"] == "ok", record
@@ -68,7 +68,7 @@ class Session:
             self.keys[key] = (record["id"], code)
 
     def rename(self, value):
-        self.mark.asked(value)
+        self.mark.requested(value)
         assert self.ask("PATCH", "", {"metadata": {"mark": value}}).status == 200
         self.mark.answered(value)
 

@@ -58,7 +58,7 @@ class Client:
         self.server, self.chance = server, random.Random(number)
         self.session = server.create()
 
-    def put_and_leave(self):
+    def put_and_disconnect(self):
         """Send a part of 64 MiB, then disconnect."""
         with socket.create_connection(("127.0.0.1", self.server.port), SECONDS) as sock:
             head = (f"PUT {PREFIX}/sessions/{self.session}/files/left.bin HTTP/1.1\r\nHost: x\r\n"
@@ -101,7 +101,7 @@ class Client:
         self.ask("POST", "/agent", {"question": "?", "template": "python",
                                     "files": [{"path": "a.txt", "text": "1"}]})
 
-    def question_and_leave(self):
+    def question_and_disconnect(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=SECONDS)
         connection.request("POST", f"{PREFIX}/agent", '{"question": "?", "template": "python"}',
                            self.server.headers())
@@ -119,7 +119,7 @@ class Client:
         self.put()
         self.of_session("POST", "/resume", {})
 
-    def watch_and_leave(self):
+    def watch_and_disconnect(self):
         connection = http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=SECONDS)
         connection.request("GET", f"{PREFIX}/sessions/{self.session}/watch", None,
                            self.server.headers())
@@ -152,15 +152,15 @@ class Client:
     def renew(self):
         """The session ends while the upload that its client abandoned may still run."""
         with socket.create_connection(("127.0.0.1", self.server.port), SECONDS):
-            self.put_and_leave()
+            self.put_and_disconnect()
             self.ask("DELETE", f"/sessions/{self.session}")
         self.session = self.server.create()
 
     def work(self, until):
         done = 0
-        things = (self.put, self.put, self.put_and_leave, self.put_archive, self.put_bad_archive,
-                  self.execute, self.execute, self.cancel, self.question, self.question_and_leave,
-                  self.context, self.pause, self.watch_and_leave, self.look, self.process, self.once,
+        things = (self.put, self.put, self.put_and_disconnect, self.put_archive, self.put_bad_archive,
+                  self.execute, self.execute, self.cancel, self.question, self.question_and_disconnect,
+                  self.context, self.pause, self.watch_and_disconnect, self.look, self.process, self.once,
                   self.store, self.renew)
         while time.monotonic() < until:
             self.chance.choice(things)()
@@ -249,10 +249,10 @@ def test_large_uploads_during_agent_runs(reckon):
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             puts = pool.submit(lambda: [reckon("files", "put", "-s", "s", "big.bin")
                                         for _ in range(3)])
-            asked = [pool.submit(lambda more=more: [reckon(*ask, *more, "?", "a.txt")
-                                                    for _ in range(4)])
-                     for more in (("-s", "s"), ("-t", "python"), ("-t", "python"))]
-            for done in (each for thread in (puts, *asked) for each in thread.result()):
+            runs = [pool.submit(lambda more=more: [reckon(*ask, *more, "?", "a.txt")
+                                                   for _ in range(4)])
+                    for more in (("-s", "s"), ("-t", "python"), ("-t", "python"))]
+            for done in (each for thread in (puts, *runs) for each in thread.result()):
                 assert "descriptor" not in done.expect(0).err, done
         daemon.terminate()
         daemon.wait(SECONDS)

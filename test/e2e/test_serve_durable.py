@@ -483,9 +483,9 @@ def test_code_of_an_unpersisted_session_harms_no_other_records(small_disk, is_ea
 
 def test_sessions_survive_the_death_of_a_warden(server):
     requests = {"executions": ("POST", {"code": "1"}), "files/d/f": ("GET", None),
-             "files/new": ("PUT", b"new"), "variables": ("GET", None),
-             "contexts": ("POST", {"language": "python"}), "restart": ("POST", {}),
-             "processes": ("POST", {"command": "true"}), "ports": ("GET", None)}
+                "files/new": ("PUT", b"new"), "variables": ("GET", None),
+                "contexts": ("POST", {"language": "python"}), "restart": ("POST", {}),
+                "processes": ("POST", {"command": "true"}), "ports": ("GET", None)}
     sessions = {server.create(): path for path in requests}
     for session in sessions:
         server.execute(session, "import os\nos.mkdir('d')\nopen('d/f', 'w').write('kept')\nx = 1")

@@ -201,7 +201,7 @@ def fill(folder):
 def test_a_full_disk(reckon, small_disk):
     with Server(reckon) as server:
         session = server.create()
-        kept = server.execute(session, "x = 6; print('kept')")
+        before = server.execute(session, "x = 6; print('kept')")
         fill(small_disk)
         # The response has the output of the code, or an error that names the full disk.
         answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "x += 1; print(x)"})
@@ -226,8 +226,8 @@ def test_a_full_disk(reckon, small_disk):
         assert after["stdout"] in ("6\n", "7\n")
         assert server.ask("PUT", f"/sessions/{session}/files/a", b"now").status == 200
         rows = server.ask("GET", f"/sessions/{session}/executions").json["executions"]
-        assert {kept["id"], after["id"]} <= {row["id"] for row in rows}
-        assert server.ask("GET", f"/sessions/{session}/executions/{kept['id']}").json == kept
+        assert {before["id"], after["id"]} <= {row["id"] for row in rows}
+        assert server.ask("GET", f"/sessions/{session}/executions/{before['id']}").json == before
 
 
 def test_a_full_disk_can_be_read_and_cleared(reckon, small_disk):

@@ -113,7 +113,7 @@ def test_the_unarchiver_from_outside(as_user, job):
         os.closerange(5, 256)
 
     unarchiver = subprocess.Popen([UNARCHIVER, *job], preexec_fn=arrange, close_fds=False,
-                            stdin=subprocess.DEVNULL, env={})
+                                  stdin=subprocess.DEVNULL, env={})
     try:
         theirs.close()
         assert int.from_bytes(ours.recv(65536)[4:6], "little") == 1, "READY"

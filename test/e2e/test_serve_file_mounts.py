@@ -29,7 +29,7 @@ def end(server, session):
     assert server.ask("DELETE", f"/sessions/{session}").status == 200
 
 
-def output_of(server, session, code, **more):
+def printed(server, session, code, **more):
     record = server.execute(session, code, **more)
     assert record["status"] == "ok", record
     return record["stdout"]
@@ -44,19 +44,19 @@ def test_mounted_files_do_not_count_in_the_disk_limit(server):
     look = ("import hashlib, os\nprint(hashlib.sha256(open('/mnt/files/large.bin','rb').read()).hexdigest())\n"
             "print(open('/mnt/files/in/deep/é u.csv').read(), os.listdir('/mnt/data'))")
     expected = f"{hashlib.sha256(LARGE).hexdigest()}\na,b\n1,2\n ['copied.csv']\n"
-    assert output_of(server, session, look) == expected
+    assert printed(server, session, look) == expected
     # Processes and other kernels see the mounted files; listings of the workspace do not contain
     # them.
     done = server.ask("POST", f"/sessions/{session}/processes", {"command": "cat /mnt/files/in/*/* > out"}).json
     server.ask("GET", f"/sessions/{session}/processes/{done['id']}/wait")
     assert server.ask("GET", f"/sessions/{session}/files/out").body == b"a,b\n1,2\n"
-    assert "a,b" in output_of(server, session, "cat '/mnt/files/in/deep/é u.csv'", language="bash")
+    assert "a,b" in printed(server, session, "cat '/mnt/files/in/deep/é u.csv'", language="bash")
     names = [each["path"] for each in server.ask("GET", f"/sessions/{session}/files").json["files"]]
     assert sorted(names) == ["copied.csv", "out"]
     # The session keeps the mounted files when the tenant deletes them.
     for file in (large, small):
         assert server.ask("DELETE", f"/files/{file['id']}").status == 200
-    assert output_of(server, session, look.replace(", os.listdir('/mnt/data')", "")).startswith(expected[:64])
+    assert printed(server, session, look.replace(", os.listdir('/mnt/data')", "")).startswith(expected[:64])
     end(server, session)
     eventually(lambda: not folders(server) and not folders(server, "te_"))
 
@@ -94,14 +94,14 @@ def test_nothing_in_the_box_can_change_mounted_files(server):
     both = [{"file": file["id"], "mount": True, "path": path} for path in ("a.txt", "d/a.txt")]
     session, other = server.create(files=both), server.create(files=both)
     for language, code in (("python", WRITES), ("bash", f"python3 - <<'END'\n{WRITES}END")):
-        assert output_of(server, session, code, language=language) == "kept ['a.txt', 'd'] 0o444\n"
-    assert output_of(server, other, "print(open('/mnt/files/a.txt').read())") == "kept\n"
+        assert printed(server, session, code, language=language) == "kept ['a.txt', 'd'] 0o444\n"
+    assert printed(server, other, "print(open('/mnt/files/a.txt').read())") == "kept\n"
     assert server.ask("GET", f"/files/{file['id']}/content").body == b"kept"
     # No path leads from a mount to its neighbours on the host.
-    assert output_of(server, session, "import os\nprint(sorted(os.listdir('/mnt/files/..')), os.path.exists('/mnt/files/../mounts'))"
-                ) == "['data', 'files'] False\n"
+    assert printed(server, session, "import os\nprint(sorted(os.listdir('/mnt/files/..')), os.path.exists('/mnt/files/../mounts'))"
+                   ) == "['data', 'files'] False\n"
     end(server, session)
-    assert output_of(server, other, "print(open('/mnt/files/d/a.txt').read())") == "kept\n"
+    assert printed(server, other, "print(open('/mnt/files/d/a.txt').read())") == "kept\n"
     end(server, other)
 
 
@@ -115,7 +115,7 @@ def test_tenants_do_not_share_the_inode_of_a_mounted_file(server):
     def one():
         file = store(server, b"the same content", "same").json["id"]
         session = server.create(files=[{"file": file, "mount": True}])
-        return session, output_of(server, session, look).split()
+        return session, printed(server, session, look).split()
     session, mine = one()
     with using(server, key):
         theirs = one()[1]
@@ -147,7 +147,7 @@ def test_mounts_outlive_the_daemon_and_unused_ones_are_removed(reckon, number):
     server.start()
     file = store(server, LARGE, "l").json["id"]
     session = server.create(files=[{"file": file, "mount": True}])
-    assert output_of(server, session, "x = 1\nprint(len(open('/mnt/files/l', 'rb').read()))") == f"{len(LARGE)}\n"
+    assert printed(server, session, "x = 1\nprint(len(open('/mnt/files/l', 'rb').read()))") == f"{len(LARGE)}\n"
     server.ask("DELETE", f"/files/{file}")
     server.stop(number)
     left = pathlib.Path(reckon.state) / "mounts/fm_01M80J7V9Z7WCA235G7GJNP5HC/deep"
@@ -155,7 +155,7 @@ def test_mounts_outlive_the_daemon_and_unused_ones_are_removed(reckon, number):
     for each in (left, left.parent):
         reckon.user.own(each)
     with Server(reckon, key=server.key) as again:
-        assert output_of(again, session, "print(len(open('/mnt/files/l', 'rb').read()))") == f"{len(LARGE)}\n"
+        assert printed(again, session, "print(len(open('/mnt/files/l', 'rb').read()))") == f"{len(LARGE)}\n"
         assert len(folders(again)) == 1
         end(again, session)
         eventually(lambda: not folders(again) and not folders(again, "te_"))

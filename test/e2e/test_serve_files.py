@@ -331,8 +331,8 @@ def test_files_and_folders_do_not_replace_each_other(server, session):
         assert (answer.status, answer.code) == (403, "denied"), answer
         assert names(server, session) == {"f"}
     for method, name, body, remedy in (("GET", "d", None, "name a file in it"),
-                                     ("PUT", "d", b"1", "name a file in it"),
-                                     ("PUT", "f/x", b"1", "a file stands where a folder is")):
+                                       ("PUT", "d", b"1", "name a file in it"),
+                                       ("PUT", "f/x", b"1", "a file stands where a folder is")):
         answer = server.ask(method, f"/sessions/{session}/files/{name}", body)
         assert (answer.status, answer.code) == (403, "denied"), (method, name, answer)
         assert remedy in answer.json["error"]["remedy"]

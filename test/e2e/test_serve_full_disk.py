@@ -16,7 +16,7 @@ from reckon_serve import Server
 
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
-# Operations that these tests cannot call: runs of a model, streams that do not end.
+# Operations that the tests do not call: models and runs, an endless stream, the end of a drain.
 ELSEWHERE = {
     "GET agent/{id}", "GET agent/{id}/events", "GET agent/{id}/conversation", "DELETE agent/{id}",
     "DELETE agent", "GET models", "GET sessions/{session}/watch", "DELETE drain",

@@ -180,7 +180,7 @@ def slowly(server, first, piece, pause):
     return got
 
 
-def test_requests_of_one_connection_have_ids_of_their_own(running):
+def test_requests_of_one_connection_have_different_ids(running):
     connection = running.connect()
     try:
         ids = []
@@ -320,10 +320,10 @@ def test_the_openapi_document_matches_the_server(running):
     assert document["openapi"] == "3.1.0"
     every = {"get", "post", "put", "patch", "delete"}
     documented = {(path, method.upper()) for path, methods in document["paths"].items()
-            for method in every & set(methods)}
+                  for method in every & set(methods)}
     rows = [(call.path, call.verb) for call in field_table.table().CALLS if call.path]
     assert documented == {(path if path[0] == "/" else "/reckon/v1/" + path, verb)
-                    for path, verb in rows}
+                          for path, verb in rows}
     for path, methods in document["paths"].items():
         real = path.replace("{session}", "se_x") \
             .replace("{execution}", "ex_x").replace("{path}", "a/b").replace("{handle}", "out_x") \

@@ -64,7 +64,7 @@ def assert_cancelled(server, session, execution):
 
 
 def assert_continues(server, session, execution, seconds=0.6):
-    """Check for as long as three ticks of the daemon."""
+    """Check that it runs for as long as three ticks of the daemon."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         shown = server.ask("GET", f"/sessions/{session}/executions/{execution}")
@@ -132,9 +132,8 @@ def test_a_half_closed_connection_counts_as_a_disconnect(server):
         assert b'"stdout":"1\\n"' in connection.getresponse().read()
 
 
-def test_keepalive_probes_detect_a_dead_peer(server):
-    """The daemon sends nothing while a cell runs, so that only keepalive probes detect a dead
-    peer."""
+def test_a_running_cell_has_keepalive_probes_to_its_client(server):
+    """Nothing is sent while a cell runs, so only keepalive probes can detect a dead peer."""
     session = server.create()
     with blocking(server, session, BUSY, **CANCEL) as (connection, _):
         mine = connection.sock.getsockname()[1]
@@ -178,8 +177,7 @@ def test_a_reader_that_reads_nothing_counts_as_disconnected(server):
 
 
 def test_disconnect_while_the_response_is_written(server):
-    """A client that disconnects during the response cancels nothing, because the execution has
-    ended."""
+    """When a client disconnects during the response to its request, the execution has ended."""
     session = server.create(limits={"output_bytes": 8 << 20})
     code = "print('x' * (6 << 20))"
     with blocking(server, session, code, **CANCEL) as (connection, first):

@@ -159,8 +159,7 @@ def test_a_long_conversation_keeps_its_end(server, model):
     assert user_texts(model) == "\n\n".join([*(f"m{number}." for number in range(2000)), "Last."])
     error = responds(server, 400, conversation=conversation)["error"]
     assert "more than 2000 items" in error["message"] and "truncation" in error["message"], error
-    # 2002 items are stored: the two oldest are left out, and the model still gets a beginning by
-    # the user.
+    # 2002 items are stored: the two oldest are left out.
     responds(server, conversation=conversation, truncation="auto")
     texts = user_texts(model).split("\n\n")
     assert texts[0] == "m2." and texts[-2:] == ["Last.", "Last."] and len(texts) == 2000

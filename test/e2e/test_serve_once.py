@@ -1,5 +1,4 @@
-"""Code in a session of its own, which ends with the execution or is kept: POST
-/reckon/v1/executions."""
+"""POST /reckon/v1/executions: code in a session of its own, which ends with it or stays."""
 import concurrent.futures
 import http.client
 import json
@@ -67,7 +66,7 @@ def test_files_exist_before_the_code_runs(server):
     eventually(lambda: len(sessions(server)) == 1)  # the session with keep
 
 
-def test_each_has_a_session_of_its_own(server):
+def test_each_execution_has_a_session_of_its_own(server):
     def run(i):
         return once(server, f"import os\nassert not os.listdir('/mnt/data')\n"
                             f"open('/mnt/data/x', 'w').write('x')\nprint({i})")["stdout"]

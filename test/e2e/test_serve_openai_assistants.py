@@ -5,7 +5,7 @@ import openai
 import pytest
 from model_server import ModelServer, Reply
 from test_serve_openai import MODEL, Speaking
-from test_serve_openai_responses import Held, script
+from test_serve_openai_responses import GatedReply, script
 from waiting import eventually
 
 pytestmark = [pytest.mark.one_user,
@@ -206,7 +206,7 @@ def test_functions_of_the_application(reckon, streams):
 
 
 def test_cancelled_and_removed(reckon):
-    last = Held(Reply(text="No."))
+    last = GatedReply(Reply(text="No."))
     with ModelServer(script(Reply(text="Wait.", calls=["print(1)"]), last, Reply(calls=[CALL]), last)) as model, \
             Speaking(reckon, model) as server:
         client = server.client()

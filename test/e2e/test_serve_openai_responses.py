@@ -11,7 +11,7 @@ from waiting import eventually
 pytestmark = pytest.mark.one_user
 
 
-class Held:
+class GatedReply:
     """A reply that the model gives when the test opens its gate."""
 
     def __init__(self, reply):
@@ -33,7 +33,7 @@ def script(*replies):
 
 
 def test_in_the_background(reckon):
-    last = Held(Reply(text="Done."))
+    last = GatedReply(Reply(text="Done."))
     with ModelServer(script(Reply(text="I count.", calls=["print(1)"]), last)) as model, \
             Speaking(reckon, model) as server:
         client = server.client()
@@ -58,7 +58,7 @@ def test_in_the_background(reckon):
 
 
 def test_a_stream_continues_where_it_broke_off(reckon):
-    last = Held(Reply(text="Done, see sandbox:/mnt/data/a.txt."))
+    last = GatedReply(Reply(text="Done, see sandbox:/mnt/data/a.txt."))
     with ModelServer(script(Reply(thought="Hm.", calls=["open('a.txt', 'w').write('1')"]), last)) as model, \
             Speaking(reckon, model) as server:
         client = server.client()
@@ -196,9 +196,9 @@ def test_structured_output(reckon):
         first = client.responses.create(model=MODEL, input="Bern?", tools=[CODE], text={"format": {
             "type": "json_schema", "name": "City", "strict": True, "schema": City.model_json_schema()}})
         assert City.model_validate_json(first.output[-1].content[0].text).people == 134000
-        requested = model.asked[0].body["response_format"]
-        assert (requested["type"], requested["json_schema"]["name"], requested["json_schema"]["strict"]) == ("json_schema", "City", True)
-        assert requested["json_schema"]["schema"]["required"] == ["name", "people"]
+        wanted = model.asked[0].body["response_format"]
+        assert (wanted["type"], wanted["json_schema"]["name"], wanted["json_schema"]["strict"]) == ("json_schema", "City", True)
+        assert wanted["json_schema"]["schema"]["required"] == ["name", "people"]
         # Output that does not match the schema is never shown: the model is asked again.
         parsed = client.responses.parse(model=MODEL, input="Bern?", text_format=City)
         assert parsed.output_parsed == City(name="Bern", people=134000)

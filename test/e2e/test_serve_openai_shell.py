@@ -233,7 +233,7 @@ def test_refused(reckon, tools, words):
         assert not model.asked
 
 
-def test_a_container_that_has_gone(reckon):
+def test_a_deleted_container(reckon):
     with ModelServer() as model, Speaking(reckon, model) as server:
         client = server.client()
         gone = client.containers.create(name="c").id

@@ -163,7 +163,7 @@ def test_invalid_ports(server, session, port):
         assert (response.status, json.loads(body)["error"]["code"]) == (400, "invalid")
 
 
-def test_a_closed_port_and_a_session_that_is_not_there(server, session):
+def test_a_closed_port_and_an_unknown_session(server, session):
     answer = server.ask("GET", f"/sessions/{session}/ports/8000/")
     assert (answer.status, answer.code) == (502, "port_closed")
     assert "listens" in answer.json["error"]["remedy"]
@@ -248,7 +248,7 @@ def test_head(server, pages):
     assert (answer.status, answer.headers["Content-Length"], answer.body) == (200, "10", b"")
 
 
-def test_an_answer_is_a_stream(server, pages):
+def test_a_response_is_streamed(server, pages):
     connection = server.connect()
     connection.request("GET", f"/reckon/v1{pages}/stream", headers=server.headers())
     response = connection.getresponse()
@@ -291,14 +291,14 @@ def test_a_program_that_answers_before_it_has_read(server, session):
     pytest.param('b"HTTP/1.1 999 What\\r\\nContent-Length: 0\\r\\n\\r\\n"', id="status"),
     pytest.param('*[b"HTTP/1.1 100 Continue\\r\\n\\r\\n"] * 100000', id="interim-flood"),
     pytest.param('b"HTTP/2.0 200 OK\\r\\n\\r\\n"', id="version")])
-def test_a_bad_answer_is_an_error(server, session, pieces):
+def test_an_invalid_response_is_an_error(server, session, pieces):
     server.execute(session, RAW + f"raw(8000, {pieces})")
     answer = server.ask("GET", f"/sessions/{session}/ports/8000/")
     assert (answer.status, answer.code) == (502, "port_bad_answer")
     assert server.ask("GET", "/health").status == 200
 
 
-def test_an_answer_that_is_shorter_than_it_says(server, session):
+def test_a_response_shorter_than_its_length(server, session):
     server.execute(session, RAW + 'raw(8000, b"HTTP/1.1 200 OK\\r\\nContent-Length: 100\\r\\n\\r\\nx")\n'
                    'raw(8001, b"HTTP/1.1 200 OK\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n5\\r\\nab")')
     for port in (8000, 8001):

@@ -169,14 +169,14 @@ def test_its_standard_input_is_written_and_closed(server, session):
     assert (refused.status, refused.code) == (409, "process_ended")
 
 
-def test_without_an_input_there_is_nothing_to_read(server, session):
+def test_a_process_without_stdin_reads_nothing(server, session):
     assert run(server, session, "cat; echo $?")[0] == {"stdout": b"0\n"}
     process = start(server, session, "sleep 60")
     answer = write(server, session, process, b"x")
     assert (answer.status, answer.code) == (400, "invalid")
 
 
-def test_fifty_megabytes_go_through_it(server, session):
+def test_fifty_megabytes_of_input(server, session):
     piece = os.urandom(4 << 20)
     process = start(server, session, argv=["sha256sum"], stdin=True)
     total = hashlib.sha256()
@@ -604,5 +604,5 @@ def test_processes_are_in_the_audit_log_and_the_metrics(server, session):
     entries = server.ask("GET", "/audit?limit=100").json["entries"]
     recorded = [(each["action"], each["outcome"]) for each in entries if process in each["detail"]]
     assert sorted(recorded) == [("process.end", "signal"), ("process.signal", "ok"),
-                            ("process.start", "ok")]
+                                ("process.start", "ok")]
     assert counts() == [ended + 1, running]

@@ -277,7 +277,7 @@ def test_no_execution_is_written_before_its_session_opens(reckon):
                 os.kill(pid, signal.SIGSTOP)
                 goes_on.callback(os.kill, pid, signal.SIGCONT)
             pending = pool.submit(server.ask, "POST", "/executions",
-                                {"template": "python", "code": "print(1)"})
+                                  {"template": "python", "code": "print(1)"})
             eventually(lambda: actions() == [*before, "session.create"])
             # A request for the history writes what has begun, and so does a timer.
             server.ask("GET", f"/sessions/{other}/executions")
@@ -314,7 +314,7 @@ def test_sessions_that_a_stop_refused_do_not_exist(reckon):
         server.create()
         with concurrent.futures.ThreadPoolExecutor(8) as threads:
             pending = [threads.submit(server.ask, "POST", "/sessions", {"template": "python"})
-                     for _ in range(8)]
+                       for _ in range(8)]
             time.sleep(0.01)
             server.process.terminate()
             answers = []

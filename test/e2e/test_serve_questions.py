@@ -86,7 +86,7 @@ def test_input_without_a_client_raises_an_error(server, session):
     server.ask("POST", f"{asking.path}/cancel")
 
 
-def test_the_end_of_input_and_of_waiting(server, session):
+def test_end_of_input_and_timeout_of_waiting(server, session):
     asking = Asking(server, session, "try: input()\nexcept EOFError as e: print(e)", allow_input=True)
     for _ in questions_of(asking):
         assert asking.answer(end=True).status == 200
@@ -259,7 +259,7 @@ def test_tools_of_a_session_outlive_the_daemon(reckon):
         assert asking.last["stdout"] == "kept\n", asking.last
 
 
-def test_wrong_tools_of_a_session_are_refused(server):
+def test_invalid_tools_of_a_session_are_refused(server):
     large = {"type": "object", "description": "x" * 60000}
     for tools, text in (([{"name": "a b"}], "letters"), ([ADD, ADD], "same name"), ([ADD] * 65, "64"), ([{}], "name"),
                         ([{"name": f"t{n}", "parameters": large} for n in range(5)], "256 KiB")):

@@ -315,7 +315,7 @@ def test_the_collector_keeps_content_of_snapshots(reckon):
                 time.sleep(0.1)
 
 
-def test_content_that_is_missing_gives_no_session(server):
+def test_missing_content_gives_no_session(server):
     session = server.create()
     run(server, session, "open('a', 'w').write('first')\nopen('b', 'w').write('second')")
     made = snapshot(server, session)

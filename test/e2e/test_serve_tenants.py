@@ -379,7 +379,7 @@ def test_calls_of_a_captured_front_are_limited_by_the_key(reckon):
     (2, 0, b"x", 0), (2, 0, b"", 1), (2, 4, b"", 0),  # a CANCEL with content
 ])
 def test_a_wrong_frame_ends_only_the_front(reckon, kind, flags, payload,
-                                                                    reserved):
+                                           reserved):
     with CapturedFront(reckon) as front:
         front.send_frame(kind, flags, 1, payload, reserved)
         assert front.sock.recv(1) == b""
@@ -889,7 +889,7 @@ def test_a_host_without_memory_says_when_to_retry(reckon):
 
 @as_root
 def test_overcommit_of_memory(reckon):
-    """A limit above the memory of the host is accepted with --overcommit, and refused without."""
+    """A limit above the memory of the host is accepted with a high --overcommit, and refused with 1."""
     limits = {"memory_bytes": 1 << 45}
     with Server(reckon, "--overcommit", "100000") as server:
         server.create(limits=limits)

@@ -44,7 +44,7 @@ def test_anthropic(reckon, streams, protocol, wanted, unwanted):
 
         def ask(*messages, **more):
             request = {"model": "claude-tested", "max_tokens": 2000, "messages": list(messages), "tools": [CODE],
-                     "thinking": {"type": "enabled", "budget_tokens": 1024}, **more}
+                       "thinking": {"type": "enabled", "budget_tokens": 1024}, **more}
             if not streams:
                 return client.messages.create(**request)
             with client.messages.stream(**request) as stream:

@@ -176,7 +176,7 @@ def test_names_that_are_not_plain_text(server, session):
     assert watch.until("create", "end")[0][1] == '?\n"x'
 
 
-def test_bounds_of_a_session(server, session):
+def test_limit_of_watches_of_a_session(server, session):
     server.execute(session, "import os\nfor i in range(9): os.mkdir(f'd{i}')")
     held = [Watch(server, session, f"path=d{i}") for i in range(8)]
     answer = server.ask("GET", f"/sessions/{session}/watch?path=d8")
@@ -184,7 +184,7 @@ def test_bounds_of_a_session(server, session):
     assert len(held) == 8
 
 
-def test_bounds_of_a_folder(server, session):
+def test_limit_of_watches_of_a_folder(server, session):
     """64 clients follow one folder; one more gets an error, and the others continue."""
     held = [Watch(server, session) for _ in range(64)]  # WATCH_WAITERS_MAX
     more = Watch(server, session)

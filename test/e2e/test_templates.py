@@ -237,7 +237,7 @@ def test_a_killed_build_does_not_block_the_next_one(own, templates):
     own("template", "rm", "killed").expect(0)
 
 
-def test_a_failed_change_keeps_what_was_there(tiny, templates):
+def test_a_failed_change_keeps_the_old_template(tiny, templates):
     before = templates.names()
     definition = (templates.path / ".defined/tiny/template.ini").read_text()
     add(tiny, templates, "tiny", "--force", "--preload", "nosuch").expect(1)
@@ -247,7 +247,7 @@ def test_a_failed_change_keeps_what_was_there(tiny, templates):
         "hello a b=c\n"
 
 
-def test_a_build_of_what_did_not_change_starts_no_python(own, templates):
+def test_an_unchanged_template_builds_without_python(own, templates):
     """A python3 that always fails replaces the real one."""
     own("template", "build", "python").expect(0)
     real = pathlib.Path(PYTHON).resolve().name
