@@ -1,16 +1,16 @@
-"""Attacks run beside a neighbour: a second session with a secret, untouched by each of them.
+"""Fixtures of the attack tests: a box for the attack, and a second session that must not notice it.
 
-A test gets a `box` and tries to break out of it, or to do harm. After each test the neighbour must
-still answer with its secret, and what the host carries (processes, mounts, cgroups, descriptors of
-the warden; buffers of sockets, slabs, code of BPF, open files, keys) must be back to what it was
-before.
+A test gets a `box` and tries to break out of it, or to do harm. After each test the second session,
+the neighbour, must still print its secret, and the host must use no more resources than before:
+processes, mounts, cgroups, descriptors of the warden, socket buffers, slabs, BPF code, open files
+and keys.
 """
 import platform
 import secrets
 import tempfile
 
 import pytest
-from attack import Driver, Weight
+from attack import Driver, HostUsage
 from host_counters import HostCounters
 from leftovers import Leftovers
 
@@ -21,12 +21,12 @@ def state(place):
 
 
 @pytest.fixture(scope="module")
-def weight(place):
-    return Weight(Leftovers(place.program_dirs))
+def host_usage(place):
+    return HostUsage(Leftovers(place.program_dirs))
 
 
 class Neighbour:
-    """A session of the same user that has nothing to do with the attack."""
+    """A session of the same user that takes no part in the attack."""
 
     def __init__(self, driver):
         self.secret = secrets.token_hex(16)
@@ -39,12 +39,12 @@ class Neighbour:
 
 
 @pytest.fixture(scope="module")
-def neighbour(request, place, state, weight):
-    """Has a driver of its own, so that it can be asked while the attack runs."""
+def neighbour(request, place, state, host_usage):
+    """The neighbour has its own driver, so that a test can use it while the attack runs."""
     driver = Driver(place, state)
     try:
         made = Neighbour(driver)
-        # One session of each kind, so that what is kept for the next one is there.
+        # Open one session of each kind, so that zygotes and pooled boxes count as the baseline.
         for template in getattr(request.module, "TEMPLATES", ["python"]):
             for language in ("python", "bash"):
                 warm = driver.open(template, flags=4, language=language)
@@ -56,13 +56,13 @@ def neighbour(request, place, state, weight):
 
 
 @pytest.fixture(scope="module")
-def base_weight(neighbour, weight):
-    return weight.steady()  # parked kernels and spare boxes are made when nobody waits
+def base_usage(neighbour, host_usage):
+    return host_usage.when_stable()  # once the warden has made its parked kernels and pooled boxes
 
 
 @pytest.fixture
-def driver(place, state, neighbour, base_weight, weight):
-    """For sessions of one test; afterwards the host and the neighbour are as they were."""
+def driver(place, state, neighbour, base_usage, host_usage):
+    """A driver for one test; its teardown compares the host and the neighbour with before."""
     made = Driver(place, state)
     counters = HostCounters()
     try:
@@ -70,7 +70,7 @@ def driver(place, state, neighbour, base_weight, weight):
     finally:
         made.close()
     neighbour.check()
-    over = weight.settle(base_weight)
+    over = host_usage.settle(base_usage)
     assert not over, f"more than before the attack: {over}"
     over = counters.grown()
     assert not over, f"the host holds more than before the attack: {over}"

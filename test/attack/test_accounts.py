@@ -1,8 +1,8 @@
-"""Memory that is not a program's: what the system holds for it has to be bounded as well."""
+"""Kernel memory that a box causes, such as socket buffers, has a limit as well."""
 import pytest
 from attack import MIB
 
-# Pairs of sockets that nobody reads from, in as many processes, each filled until it takes no more.
+# Eight processes open pairs of sockets that nobody reads, and fill each until it accepts no more.
 FILL = r'''
 import os, socket, time
 HELD = 0
@@ -55,8 +55,8 @@ answer = sum(map(int, text.split()))
 '''
 
 
-def held():
-    """Bytes in buffers of TCP and UDP, of the whole host."""
+def buffered_bytes():
+    """Bytes in the TCP and UDP buffers of the whole host."""
     pages = 0
     for line in open("/proc/net/sockstat", encoding="utf-8"):
         words = line.split()
@@ -67,12 +67,12 @@ def held():
 
 @pytest.mark.parametrize("kind, big", [("tcp", False), ("tcp", True), ("udp", True)])
 def test_buffers_of_sockets(driver, as_user, kind, big):
-    before = held()
+    before = buffered_bytes()
     box = driver.open(memory_bytes=128 * MIB, disk_bytes=16 * MIB, wall_ms=60000)
     box.ask(FILL.replace("KIND", repr(kind)).replace("BIG", repr(big)))
-    now = held() - before
-    # With a group: an eighth of what the box may have; past that Linux gives each socket one piece
-    # of 32 KiB all the same. Without one: what its descriptors can hold.
+    now = buffered_bytes() - before
+    # With a cgroup, socket memory is limited to an eighth of the box's memory, but Linux still
+    # grants each socket 32 KiB. Without one, the number of descriptors is the limit.
     most = 144 * MIB if as_user.is_root else 8 * 240 * (2 * 256 << 10)
     assert now <= most, f"{now / MIB:.0f} MiB"
     box.close()

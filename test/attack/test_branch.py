@@ -1,6 +1,7 @@
-"""Live branches: what a branch has, what it does not have, and what may not be done with one.
+"""Live branches: what a branch has, what it does not have, and which attacks on one are refused.
 
-The first fourteen are the known pitfalls of forking a process through a twin that shares its memory.
+The tests named pitfall_1 to pitfall_14 cover the known pitfalls of forking a process through a twin
+that shares its memory.
 """
 import os
 import pathlib
@@ -19,7 +20,7 @@ TAMPERED, BUSY, LOST = -3, -1, -8
 TEMPLATES = [name for name in ("python", "data")
              if (templates_dir() / name / "template.ini").exists()]
 
-# What makes a system call, and what stops instead, as it stands in memory.
+# The machine code of a system call, and of a trap of the same length.
 CALL, TRAP = ((b"\x01\x00\x00\xd4", b"\x00\x00\x20\xd4") if platform.machine() == "aarch64"
               else (b"\x0f\x05", b"\xcc\x90"))
 
@@ -32,9 +33,9 @@ def parent(driver):
     return box
 
 
-@pytest.mark.parametrize("as_user", ["root"], indirect=True)  # who has a memory cgroup here
+@pytest.mark.parametrize("as_user", ["root"], indirect=True)  # only root has a memory cgroup here
 def test_pitfall_1_memory_is_charged_to_the_box(driver):
-    """The map's owner is the twin, outside the box: the limit must hold nevertheless."""
+    """The twin, which is outside of the box, owns the mappings: the box's limit must still apply."""
     box = driver.open(memory_bytes=64 * MIB, disk_bytes=16 * MIB)
     record = box.run(r'''
 import mmap
@@ -62,8 +63,8 @@ for m in held:
     assert box.ask("answer = len(x)") == 20 << 20
 
 
-def test_pitfall_2_a_forged_critical_section(parent):
-    """rseq_cs in memory that the twin shares: it must not be steered by it."""
+def test_pitfall_2_a_forged_rseq_critical_section(parent):
+    """The twin shares the memory with rseq_cs, and must ignore a value that the box forged there."""
     record = parent.run(r'''
 import mmap, struct
 offset = _ct.c_ssize_t.in_dll(_libc, "__rseq_offset").value
@@ -101,7 +102,7 @@ def test_pitfall_3_the_warden_is_killed(place, state):
         assert refused.value.code == -8
     finally:
         driver.close()
-    # The next warden removes what the dead one could not.
+    # The next warden removes the cgroups of the dead one.
     after = Driver(place, state, "--private")
     try:
         after.open().expect("ok", "1")
@@ -113,7 +114,7 @@ def test_pitfall_3_the_warden_is_killed(place, state):
 
 
 def alive(pids, namespaces):
-    """Which of these processes, and of all in these pid namespaces, have not ended."""
+    """The processes of this list, and of these pid namespaces, that have not ended."""
     found = {pid for pid in pids if status_of(pid).get("State", "X")[0] not in "XZ"}
     for entry in os.listdir("/proc") if namespaces else []:
         try:
@@ -184,7 +185,7 @@ lock = threading.Lock()
     assert record["stdout"] == "True True 1\n"
     assert any(note["code"] == "threads_lost" for note in record["diagnostics"]), record
     assert parent.ask("before = ticks; time.sleep(0.05); answer = ticks > before") is True
-    # Pools work again.
+    # Thread pools work in the branch.
     assert copy.ask("from concurrent.futures import ThreadPoolExecutor\n"
                     "answer = list(ThreadPoolExecutor(2).map(lambda n: n * n, range(4)))") == [
                         0, 1, 4, 9]
@@ -211,7 +212,7 @@ answer = [os.getcwd(), mask, hits]
 
 
 def test_pitfall_8_program_code_is_changed(driver):
-    """While the session is idle the call that the twin stands behind becomes a trap."""
+    """The cell replaces the system call where the twin waits by a trap while the session is idle."""
     box = driver.open()
     if not box.about["has_twin"]:
         pytest.skip("no twins on this host")
@@ -220,7 +221,7 @@ import threading
 address = _ct.cast(_libc.syscall, _ct.c_void_p).value
 assert _libc.mprotect(_ct.c_void_p(address & ~4095), _ct.c_size_t(8192), 7) == 0
 at = _ct.string_at(address, 64).index(CALL)
-# Later, for the kernel itself needs it on its way back to idle; and back in time for the next cell.
+# Late, because the kernel needs the call until it is idle; undone in time for the next cell.
 for after, code in ((0.3, TRAP), (1.3, CALL)):
     threading.Timer(after, _ct.memmove, (address + at, code, len(code))).start()
 ''')
@@ -233,7 +234,7 @@ for after, code in ((0.3, TRAP), (1.3, CALL)):
 
 
 def test_pitfall_8_a_thread_races(driver):
-    """A thread changes the twin's instruction to and fro while the session is branched."""
+    """A thread flips the twin's instruction back and forth while the session is branched."""
     if platform.machine() != "x86_64":
         pytest.skip("the racing loop is x86-64's")
     box = driver.open()
@@ -257,10 +258,8 @@ def test_pitfall_8_a_thread_races(driver):
 
 
 def check_refusal(refused):
-    """
-    Refused before anything was done, not because a step went another way than it should. Code that
-    is changed while it runs may also end whoever runs it: that is the racer's own session.
-    """
+    """The warden must refuse before it runs a step in the twin. Code that changes while it runs may
+    also end the racer's own session (LOST)."""
     assert refused.code in (BUSY, LOST) or "changed program code" in refused.message, refused
 
 
@@ -282,7 +281,7 @@ def stop():
 
 
 def test_pitfall_8_shared_pages_under_the_code(driver):
-    """The page with the twin's instruction is shared memory, which a copy would share as well."""
+    """The page with the twin's instruction is shared memory, which a branch would share as well."""
     box = driver.open()
     if not box.about["has_twin"]:
         pytest.skip("no twins on this host")
@@ -304,7 +303,7 @@ at = address + _ct.string_at(address, 64).index(CALL)
     except Refused as refused:
         assert refused.code == TAMPERED
     else:
-        # What the parent writes there later must not reach the branch.
+        # Later writes of the parent must not reach the branch.
         box.expect("ok", "_ct.memmove(at + 16, b'\\xcc' * 8, 8)")
         assert copy.ask("answer = _ct.string_at(at + 16, 8) == b'\\xcc' * 8") is False
     assert box.ask("answer = 1") == 1
@@ -336,7 +335,7 @@ def test_too_much_shared_memory_is_refused(parent):
 
 
 def test_pitfall_8_a_process_that_shares_the_memory(parent):
-    """clone(CLONE_VM): not a thread, not in /proc/K/task, but able to change K's memory."""
+    """A clone(CLONE_VM) process is not listed in /proc/PID/task, but can change the memory."""
     if platform.machine() != "x86_64":
         pytest.skip("the racing loop is x86-64's")
     record = parent.run(RACE.replace("race = threading.Thread(target=run, args=(at, flag), "
@@ -394,7 +393,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 
 def test_pitfall_10_without_ptrace(place, state):
-    """The engine works without twins and says so."""
+    """Without ptrace there are no twins: sessions work, and branch is refused as unsupported."""
     driver = Driver(place, state, "--private", wrap=("/usr/bin/python3", "-c", DENY_PTRACE))
     try:
         box = driver.open()
@@ -433,7 +432,7 @@ def test_pitfall_12_bash(driver):
 
 
 def template_with(place, name, module):
-    """A folder of templates with one that preloads `module` (source text)."""
+    """A template directory with one template that preloads `module` (source text)."""
     folder = pathlib.Path(place.base, "templates-" + name)
     tree = folder / name / "tree"
     packages = tree / "lib/python3.11/site-packages"
@@ -523,7 +522,7 @@ if "numpy" in sys.modules:
 
 
 @pytest.mark.parametrize("template", ["python", "data"])
-def test_chance_differs_in_branches_and_sessions(driver, place, template):
+def test_random_numbers_differ_in_branches_and_sessions(driver, place, template):
     if not (place.templates / template / "template.ini").exists():
         pytest.skip(f"the template {template} is not built")
     box = driver.open(template=template, flags=4)
@@ -537,20 +536,18 @@ def test_chance_differs_in_branches_and_sessions(driver, place, template):
         assert len(set(column)) == len(seen), column
 
 
-def test_a_busy_session_is_not_branched(driver, place, state):
+def test_a_session_can_be_branched_after_its_cell(driver, place, state):
     box = driver.open()
     box.expect("ok", "import threading, os")
-    # A cell that runs on the far side keeps the session busy; the library refuses without asking.
     box.start("import time; time.sleep(1)")
     box.finish()
     assert box.branch().ask("answer = 1") == 1
 
 
-def test_main_thread_elsewhere(parent):
-    """The kernel's main thread is made to wait in a call that is not the cell boundary's."""
+def test_a_branch_with_a_duplicated_control_socket(parent):
+    """A session whose code duplicated the control socket can be branched."""
     record = parent.run(r'''
 import os, socket, threading, time
-# Take the control socket's number for a socket of our own: requests now go nowhere.
 a, b = socket.socketpair()
 keep = os.dup(3)
 ''')
@@ -570,7 +567,7 @@ answer = [attempt(socket.socket(socket.AF_UNIX).connect, "\0p"), os.path.exists(
     assert answer == ["ECONNREFUSED", False, False, ["2"]]
 
 
-def test_closing_the_parent_leaves_the_branch(parent):
+def test_closing_the_parent_does_not_end_the_branch(parent):
     parent.expect("ok", "x = list(range(100000))")
     copy = parent.branch()
     parent.close()

@@ -1,4 +1,4 @@
-"""The control channel and the output: what a captured kernel sends is taken for what it is."""
+"""The control channel and the output: a captured kernel sends garbage and harms only its session."""
 import hashlib
 import json
 import os
@@ -7,12 +7,12 @@ import time
 import pytest
 from attack import Refused, status_of
 
-# What is attacked here is the same for every user.
+# The code under attack is the same for every user.
 pytestmark = pytest.mark.one_user
 
 
 def survives(box, code, **more):
-    """Runs code that may cost the session, never more."""
+    """Runs code that may end the session, but nothing else."""
     record = box.run(code, timeout_ms=6000, **more)
     assert record["status"] in ("ok", "error", "killed", "kernel_died", "timeout", "infra_error",
                                 "output_limit"), record
@@ -48,14 +48,14 @@ threading.Thread(target=lambda: attempt(s.send, b"thread")).start()
 
 
 @pytest.mark.parametrize("fd", [0, 1, 2])
-def test_frames_on_the_standard_streams_stay_text(box, fd):
+def test_forged_frames_on_the_standard_streams_are_text(box, fd):
     record = survives(box, f'import os\ntry: os.write({fd}, b\'{{"event":"done","record":{{}}}}\\n\')\n'
                            "except OSError: pass\nprint('after')")
     assert record["status"] == "ok" and "after" in record["stdout"]
 
 
-def test_packets_led_astray(box, neighbour):
-    """The kernel's own packets go elsewhere: the cell has no end but the time limit."""
+def test_a_redirected_control_socket_times_out(box, neighbour):
+    """The cell replaces the control socket, so only the time limit ends the cell."""
     record = box.run(r'''
 import os, socket
 s = socket.socket(fileno=os.dup(3))
@@ -81,7 +81,7 @@ def test_the_control_socket_is_gone(box, neighbour, how):
     neighbour.check()
 
 
-def test_another_reads_the_requests(box, neighbour):
+def test_a_thread_that_steals_requests(box, neighbour):
     survives(box, r'''
 import os, socket, threading
 s = socket.socket(fileno=os.dup(3))
@@ -227,7 +227,8 @@ def test_the_secrets_of_a_neighbour_are_not_in_memory(box, neighbour):
     digest = hashlib.sha256(neighbour.secret.encode()).hexdigest()
     answer = box.ask(f'''
 import hashlib, re, secrets
-# Known by its hash alone, so that the search does not find itself; `own` proves that it finds.
+# Only the hash is in this code, so that the search does not find itself; finding `own` proves that
+# the search works.
 own = secrets.token_hex(16)
 wanted = {{{digest!r}: "neighbour", hashlib.sha256(own.encode()).hexdigest(): "own"}}
 starts = re.compile(b"(?=" + {neighbour.secret[:3]!r}.encode() + b"|" + own[:3].encode() + b")")
@@ -249,8 +250,8 @@ answer = sorted(found - {{None}})
     assert answer == ["own"]
 
 
-def test_recycled_places_hold_nothing(driver):
-    """The next session's files, shared memory and sockets do not show the last one's."""
+def test_a_new_session_finds_no_files_of_the_last(driver):
+    """A new session finds /mnt/data, /tmp and /dev/shm empty, whatever the last session wrote."""
     for turn in range(6):
         box = driver.open()
         answer = box.ask("import os; answer = [os.listdir(d) for d in "

@@ -1,4 +1,4 @@
-"""Several kernels in one box, and fresh ones: none has more than the first, none is lost quietly."""
+"""Several kernels in one box, and restarted ones: all have equal walls, and losses are reported."""
 import pathlib
 import time
 
@@ -27,7 +27,7 @@ def namespaces(pid):
 
 
 def groups(pid):
-    """The groups that limit memory and processes."""
+    """The cgroups that limit memory and processes."""
     lines = pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines()
     found = {}
     for line in lines:
@@ -41,7 +41,7 @@ def groups(pid):
 def limits(pid):
     text = pathlib.Path(f"/proc/{pid}/limits").read_text()
     return {line[:26].strip(): line[26:68].split() for line in text.splitlines()[1:]
-            if not line.startswith("Max data size")}  # which is above what came with the zygote
+            if not line.startswith("Max data size")}  # depends on the memory of the zygote
 
 
 # ---- the same walls --------------------------------------------------------------------------
@@ -58,9 +58,9 @@ def check_same_walls(first, second):
 
 
 @pytest.mark.parametrize("how", ["context", "restart", "restarted context"])
-def test_a_later_kernel_stands_behind_the_walls_of_the_first(driver, how):
+def test_every_later_kernel_has_the_walls_of_the_first(driver, how):
     box, other = driver.open(), driver.open(prelude=False)
-    first = other  # another session's first kernel: what every kernel is measured by
+    first = other  # the first kernel of another session is the reference
     second = box
     if how != "restart":
         second = box.context(prelude=True)
@@ -74,7 +74,7 @@ def test_a_later_kernel_stands_behind_the_walls_of_the_first(driver, how):
         assert len(inside) == 1
         pid = inside[0]
         ours, theirs = status_of(first.pid), status_of(pid)
-        # Another box: its uid on the host differs (as root), everything else is the same.
+        # In another box the uid on the host differs (as root); all other fields are equal.
         names = [name for name in WALLS if name not in ("Uid", "Gid")]
         assert {name: ours[name] for name in names} == {name: theirs[name] for name in names}
         assert limits(first.pid) == limits(pid)
@@ -89,7 +89,7 @@ def same_namespace(entry, box):
         return False
 
 
-def test_what_a_context_may_not_do(driver):
+def test_system_calls_that_a_context_is_refused(driver):
     context = driver.open().context(prelude=True)
     answer = context.ask("""
 answer = {name: call(name, 0, 0, 0, 0, 0) for name in
@@ -108,7 +108,7 @@ answer["fds"] = sorted(int(n) for n in _os.listdir("/proc/self/fd"))[:4]
     assert answer["fds"] == [0, 1, 2, 3]
 
 
-def test_denied_calls_are_told_to_the_context_that_made_them(driver):
+def test_denied_calls_are_reported_to_the_context_that_made_them(driver):
     box = driver.open()
     context = box.context(prelude=True)
     record = context.expect("ok", "call('bpf', 0, 0, 0)")
@@ -117,7 +117,7 @@ def test_denied_calls_are_told_to_the_context_that_made_them(driver):
 
 
 def test_contexts_cannot_reach_each_other(driver):
-    """They share files, processes and loopback, as two programs of one user; no memory."""
+    """Contexts share files and loopback, but cannot read each other's /proc files and memory."""
     box = driver.open()
     context = box.context(prelude=True)
     box.expect("ok", "secret = 'of the first'")
@@ -148,7 +148,7 @@ def test_python_and_bash_share_files_and_loopback(driver):
     assert record["context"].startswith("ctx_")
 
 
-def test_variables_and_directories_are_each_its_own(driver):
+def test_each_context_has_its_own_variables_and_directory(driver):
     box = driver.open(prelude=False)
     box.expect("ok", "import os; os.makedirs('sub'); x = 1")
     context = box.context(cwd="/mnt/data/sub", env=["WHO=second"])
@@ -164,7 +164,7 @@ def test_variables_and_directories_are_each_its_own(driver):
     assert "cwd_missing" in codes(box.context(cwd="/nowhere", language="bash").expect("ok", "pwd"))
 
 
-def test_sequence_numbers_are_the_sessions(driver):
+def test_all_contexts_share_the_sequence_numbers(driver):
     box = driver.open(prelude=False)
     context = box.context()
     numbers = [each.expect("ok", "1")["sequence"] for each in (box, context, box, context)]
@@ -174,7 +174,7 @@ def test_sequence_numbers_are_the_sessions(driver):
 
 
 def test_contexts_run_at_the_same_time(driver):
-    """Each waits for the other: one after the other they would never end."""
+    """Each cell waits for a file of the other: run one after the other, they would never end."""
     box = driver.open(prelude=False)
     context = box.context()
     wait = ("import os, time\nopen('{0}', 'w').close()\n"
@@ -184,7 +184,7 @@ def test_contexts_run_at_the_same_time(driver):
     first, second = box.join(), context.join()
     assert first["stdout"] == second["stdout"] == "met\n"
     assert "shared_measurement" in codes(first) and "shared_measurement" in codes(second)
-    # Each change is told once, by whichever record came first.
+    # Each new file is reported once, in the record that ended first.
     assert sorted(file["path"] for record in (first, second) for file in record["files"]) == \
         ["a", "b"]
     assert "shared_measurement" not in codes(box.expect("ok", "1"))
@@ -192,13 +192,12 @@ def test_contexts_run_at_the_same_time(driver):
 
 @pytest.mark.one_user
 def test_memory_is_one_for_all_kernels(driver):
-    """Each takes less than one process may; all together they go over the box's limit."""
+    """Each kernel stays below its own limit; together they exceed the box's limit."""
     box = driver.open(prelude=False, memory_bytes=256 * MIB, disk_bytes=64 * MIB)
     kernels = [box, *(box.context() for _ in range(3))]
     for each in kernels:
         each.run("held = b'x' * (120 << 20)")
-    # Whoever is chosen, two of them at most can be there: 320 MiB are for all, and what is
-    # left of that is enough for four kernels.
+    # The box has 320 MiB, so at most two kernels with 120 MiB survive.
     alive = [each for each in kernels if refused_code(each.check) == 0]
     assert 1 <= len(alive) <= 2
     for each in kernels:
@@ -232,7 +231,7 @@ def test_a_flood_of_contexts_is_refused(driver):
     assert box.context().expect("ok", "print(1)")["stdout"] == "1\n"
 
 
-def test_a_context_has_its_sessions_template_and_a_language_that_there_is(driver):
+def test_a_context_of_another_template_or_language_is_refused(driver):
     box = driver.open(prelude=False)
     for wrong in ({"template": "data"}, {"language": "cobol"}, {"cwd": "relative"}):
         with pytest.raises(Refused) as refused:
@@ -242,7 +241,7 @@ def test_a_context_has_its_sessions_template_and_a_language_that_there_is(driver
 
 
 @pytest.mark.one_user
-def test_closing_a_context_ends_its_processes_alone(driver):
+def test_closing_a_context_ends_only_its_processes(driver):
     box = driver.open(prelude=False)
     context = box.context()
     start = "import subprocess, sys\nd = subprocess.Popen([sys.executable, '-c', '''\nimport os\n" \
@@ -250,7 +249,7 @@ def test_closing_a_context_ends_its_processes_alone(driver):
             "        os.execlp(\"sleep\", \"{0}\", \"1000\")\n    os._exit(0)\n'''])\nd.wait()"
     box.expect("ok", start.format("first-daemon"))
     context.expect("ok", start.format("second-daemon"))
-    settle(lambda: running(box) == {"first-daemon", "second-daemon"})  # each on its way to exec
+    settle(lambda: running(box) == {"first-daemon", "second-daemon"})  # after their exec
     context.close()
     settle(lambda: running(box) == {"first-daemon"})
     assert box.expect("ok", "print('here')")["stdout"] == "here\n"
@@ -301,7 +300,7 @@ DEATHS = {
 
 
 @pytest.mark.parametrize("how", DEATHS)
-def test_a_dead_kernel_leaves_the_session_and_says_so(driver, how):
+def test_a_dead_kernel_is_reported_and_the_session_lives(driver, how):
     code, status, why = DEATHS[how]
     box = driver.open(prelude=False)
     context = box.context()
@@ -316,15 +315,15 @@ def test_a_dead_kernel_leaves_the_session_and_says_so(driver, how):
     assert {entry["path"] for entry in box.files()} == {"kept.txt"}
     record = box.expect("ok", "print(open('kept.txt').read(), open('/tmp/kept.txt').read())")
     assert record["stdout"] == "k t\n"
-    told = lost(record)
-    assert set(told["detail"]["variables"]) == {"first", "second"} and why in told["detail"]["why"]
+    note = lost(record)
+    assert set(note["detail"]["variables"]) == {"first", "second"} and why in note["detail"]["why"]
     assert "first" in record["text"] and "kernel_lost" in record["text"]
     assert box.run("first")["error"]["name"] == "NameError"
     assert "kernel_lost" not in codes(box.expect("ok", "1"))
     assert context.expect("ok", "print(mine)")["stdout"] == "other\n"
 
 
-def test_out_of_memory_leaves_the_session(driver):
+def test_a_session_survives_out_of_memory(driver):
     box = driver.open(prelude=False, memory_bytes=256 * MIB, disk_bytes=64 * MIB)
     context = box.context()
     context.expect("ok", "mine = 1")
@@ -333,13 +332,13 @@ def test_out_of_memory_leaves_the_session(driver):
                      "        b = bytearray(200 << 20)\n        import time; time.sleep(100)\n"
                      "blocks.append(bytearray(220 << 20))\nimport time; time.sleep(3)")
     if record["status"] != "out_of_memory":
-        # Only children were chosen: the kernel lives. Take it by itself.
+        # Linux killed only children, so the kernel lives.
         assert record["status"] in ("ok", "error", "kernel_died"), show(record)
     box.expect("ok", "print(open('kept.txt').read())")
     assert box.expect("ok", "print(open('kept.txt').read())")["stdout"] == "k\n"
 
 
-def test_uninterruptible_code_costs_the_kernel_and_not_the_files(driver):
+def test_uninterruptible_code_loses_the_kernel_but_no_files(driver):
     box = driver.open(prelude=False)
     box.expect("ok", "x = 1; open('kept.txt', 'w').write('k')")
     record = box.run("import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))\n"
@@ -384,7 +383,7 @@ def test_fifty_restarts_leave_nothing_behind(driver):
             each.restart()
             each.expect("ok", f"n = {number}")
     assert box.expect("ok", "print(n)")["stdout"] == "24\n"
-    # What the host carries afterwards is compared by the driver fixture.
+    # The driver fixture compares the host's resources with before.
 
 
 def test_a_fork_bomb_in_one_context_while_the_other_is_restarted(driver):
@@ -408,7 +407,7 @@ def test_a_fork_bomb_in_one_context_while_the_other_is_restarted(driver):
 
 
 def test_a_dead_pid_1_is_the_end_of_the_session(driver):
-    """The host's administrator may kill what he likes: then it is said what is gone."""
+    """The host's administrator kills pid 1 of a box: requests then fail with LOST."""
     box = driver.open(prelude=False)
     box.expect("ok", "x = 1")
     init = [entry.name for entry in pathlib.Path("/proc").iterdir() if entry.name.isdigit()
@@ -430,7 +429,7 @@ def refused_code(call):
     return 0
 
 
-def test_a_branch_is_of_the_kernel_alone(driver):
+def test_a_branch_copies_only_the_first_kernel(driver):
     box = driver.open(prelude=False)
     context = box.context()
     box.expect("ok", "x = 1; open('a', 'w').write('a')")

@@ -1,4 +1,4 @@
-"""What is left of the catalogue of attacks: locks, overlays, groups, timing, chance, odd memory."""
+"""The rest of the catalogue of attacks: locks, overlays, cgroups, timing, randomness, memory."""
 import json
 import os
 import pathlib
@@ -19,8 +19,8 @@ REFUSED = {"EPERM", "EACCES", "ENOSYS", "EINVAL", "EROFS", "ENOENT", "EOPNOTSUPP
 
 
 def test_locks_on_a_library_stop_nobody(driver):
-    """Leases and exclusive locks of records are refused; what can be locked keeps no one from reading
-    or executing. (That flock tells a neighbour something is said in SECURITY.md.)"""
+    """Linux refuses leases and exclusive record locks on shared files; flock does not stop another
+    session from reading or executing them. (SECURITY.md says what flock reveals to a neighbour.)"""
     one, two = driver.open(), driver.open()
     held = one.ask(r'''
 import fcntl, os, struct
@@ -39,7 +39,8 @@ answer = [subprocess.run(["/usr/bin/env", "true"], timeout=10).returncode,
 
 
 def test_overlay_tricks(box):
-    """A whiteout is a device 0/0, which Linux lets everybody make; xattrs steer an overlay."""
+    """Linux lets every user make a whiteout (device 0/0), and xattrs control an overlay: both are
+    refused in a box."""
     answer = box.ask(r'''
 import os, stat
 open("plain", "w").close()
@@ -54,7 +55,7 @@ answer += [attempt(os.setxattr, "plain", name, b"y") for name in
 
 
 def test_groups_cannot_be_reached(box):
-    """release_agent, notify_on_release and cgroup.procs are files of a file system nobody sees."""
+    """A box has no cgroup file system, so it cannot write release_agent or cgroup.procs."""
     answer = box.ask(r'''
 import json
 import os
@@ -73,8 +74,8 @@ answer += [call("mount", b"c", b"/tmp", kind, 0, data) for kind, data in
 # ---- what a neighbour does ---------------------------------------------------------------------
 
 
-def test_a_neighbours_processes_do_not_show(driver):
-    """Numbers of processes, inodes and ports are each box's own: they move by nobody else's doing."""
+def test_a_neighbours_processes_do_not_move_numbers(driver):
+    """Each box counts its own pids and inodes, so a neighbour's activity does not advance them."""
     watcher, busy = driver.open(), driver.open()
     look = r'''
 import os, socket, tempfile
@@ -94,8 +95,8 @@ def look():
 
 
 def test_host_wide_numbers(box):
-    """What tells of the neighbours' load is not there, or is a file of the session's own; what uname
-    and sysinfo say is documented."""
+    """Files that would show the load of neighbours do not exist, or belong to the session. (The docs
+    say what uname and sysinfo reveal.)"""
     answer = box.ask(r'''
 import json
 import os
@@ -112,7 +113,7 @@ answer.append(len({tempfile.mktemp() for _ in range(100)}))
     assert answer == [100]
 
 
-def test_fresh_bash_kernels_have_their_own_chance(driver):
+def test_fresh_bash_kernels_draw_different_numbers(driver):
     draw = "echo $RANDOM $RANDOM $SRANDOM $(mktemp -u)"
     seen = [driver.open(language="bash").run(draw)["stdout"] for _ in range(8)]
     assert all(len(line.split()) == 4 for line in seen)
@@ -120,7 +121,7 @@ def test_fresh_bash_kernels_have_their_own_chance(driver):
         assert len(set(column)) >= len(seen) - 1, column  # 15 bits may meet once
 
 
-# The halves are joined at run time, so that the text itself is not found.
+# The cell joins the halves at run time, so that the search does not find its own source.
 SEARCH = r'''
 found = 0
 needle = bytes.fromhex(FIRST) + bytes.fromhex(SECOND)
@@ -143,7 +144,7 @@ answer = found
 
 
 def test_nothing_of_the_host_is_in_a_kernels_memory(place, state):
-    """A secret in the environment of whoever started the warden, and code of another session."""
+    """A kernel contains neither a secret of the warden's environment nor code of another session."""
     outer, inner = secrets.token_hex(16), secrets.token_hex(16)
     driver = Driver(place, state, "--private", env={"OPENAI_API_KEY": outer})
     try:
@@ -156,7 +157,7 @@ def test_nothing_of_the_host_is_in_a_kernels_memory(place, state):
                 code = SEARCH.replace("FIRST", repr(half[:32])).replace("SECOND", repr(half[32:]))
                 # The needle itself is in memory a few times: as bytes, and as a copy of a page.
                 assert box.ask(code) <= 6, "found"
-        # The search finds what is there.
+        # The search does find a secret that exists.
         boxes[0].expect("ok", f"kept = [('{inner}' + str(i)).encode() for i in range(50)]")
         half = inner.encode().hex()
         code = SEARCH.replace("FIRST", repr(half[:32])).replace("SECOND", repr(half[32:]))
@@ -165,7 +166,7 @@ def test_nothing_of_the_host_is_in_a_kernels_memory(place, state):
         driver.close()
 
 
-# ---- memory of odd kinds -----------------------------------------------------------------------
+# ---- special kinds of memory -------------------------------------------------------------------
 
 
 PIPE = "os.pipe()"
@@ -195,7 +196,7 @@ import time; time.sleep(3)
     neighbour.check()
 
 
-def test_memory_of_odd_kinds(box):
+def test_special_kinds_of_memory_are_refused(box):
     answer = box.ask(r'''
 import mmap
 MAP, NONE = 0x22, -1
@@ -220,8 +221,8 @@ answer = {
     assert box.ask("answer = 1") == 1
 
 
-def test_own_files_in_proc(box):
-    """Of what can be written at all, nothing reaches beyond the process."""
+def test_own_files_in_proc_cannot_be_written(box):
+    """A kernel cannot write the files in /proc/self that set ids, limits or labels."""
     answer = box.ask(r'''
 import json
 import os
@@ -252,15 +253,15 @@ display(Bomb())
 '''
 
 
-def test_pictures_that_lie(box):
-    """Nothing here decodes them: they are bytes of the code's own, of a bounded size."""
+def test_malicious_images_are_passed_on_undecoded(box):
+    """Reckon does not decode images: it passes on the bytes, limited in size."""
     record = box.expect("ok", BOMB)
     data = record["displays"][0]["data"] if "displays" in record else {}
     assert "image/png" in str(record) and len(str(record)) < 4 * MIB, sorted(data)
     assert box.ask("answer = 1") == 1
 
 
-# ---- live copies and many starts ---------------------------------------------------------------
+# ---- live branches and many starts -------------------------------------------------------------
 
 BUSY_THREADS = r'''
 import threading
@@ -281,8 +282,8 @@ for t in threads: t.start()
 '''
 
 
-def test_a_copy_while_threads_hold_locks(driver):
-    """Either it answers, consistent, or it says that it cannot; and the parent goes on."""
+def test_a_branch_while_threads_hold_locks(driver):
+    """A branch either has consistent data or is refused, and the parent continues."""
     box = driver.open(wall_ms=5000)
     if not box.about["has_twin"]:
         pytest.skip("no twins on this host")
@@ -303,8 +304,8 @@ def test_a_copy_while_threads_hold_locks(driver):
 
 
 @pytest.mark.parametrize("depth, goes", [(256, True), (257, False)])
-def test_a_copy_of_a_deep_workspace(driver, depth, goes):
-    """The warden goes down by itself, so it has an end; the session that is refused goes on."""
+def test_a_branch_of_a_deep_workspace(driver, depth, goes):
+    """The warden copies at most 256 nested directories; a session that it refuses to branch lives."""
     box = driver.open()
     if not box.about["has_twin"]:
         pytest.skip("no twins on this host")
@@ -322,7 +323,7 @@ def test_a_copy_of_a_deep_workspace(driver, depth, goes):
 
 @pytest.mark.one_user
 def test_many_starts_leave_nothing_in_the_kernel(driver):
-    """Namespaces and dead groups are freed late; they have to be freed."""
+    """Linux frees namespaces late; the number of them must not grow with the number of sessions."""
     def measure():
         text = pathlib.Path("/proc/slabinfo").read_text(encoding="ascii") if os.geteuid() == 0 else ""
         slab = {name: int(count) for name, count in re.findall(r"^(\S+)\s+(\d+)", text, re.M)}
@@ -338,8 +339,9 @@ def test_many_starts_leave_nothing_in_the_kernel(driver):
 
 @pytest.mark.parametrize("call, wall", [(444, "landlock"), (446, "landlock"), (317, "seccomp")])
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers are those of x86-64")
-def test_a_missing_wall_is_told_and_strict_refuses(reckon, place, as_user, call, wall):
-    """As where the system was built without Landlock, or a container's filter denies seccomp()."""
+def test_a_missing_wall_is_reported_and_strict_refuses(reckon, place, as_user, call, wall):
+    """A kernel without Landlock, or a container whose filter denies seccomp(): doctor reports the
+    missing wall, and --strict refuses to run."""
     deny = DENY_PTRACE.replace(f"(0x15, 0, 1, {NUMBERS['ptrace']})", f"(0x15, 0, 1, {call})")
     assert deny != DENY_PTRACE
     deny = deny.replace("os.execv(sys.argv[1], sys.argv[1:])",
@@ -353,12 +355,12 @@ def test_a_missing_wall_is_told_and_strict_refuses(reckon, place, as_user, call,
 
     strict = without("run", "--private", "--strict", "-t", "python", "-c", "print('ran')")
     assert strict.returncode != 0 and "ran" not in strict.stdout
-    # Without root the first wall that is missing is another one: an own uid.
+    # Without root another wall is missing first: the box's own uid.
     assert wall in strict.stderr.lower() or not as_user.is_root, strict.stderr
     doctor = json.loads(without("doctor", "--json").stdout.splitlines()[0])
     assert {each["name"]: each["state"] for each in doctor["walls"]}[wall] == "off", doctor
     plain = without("run", "--private", "-t", "python", "-c", "print('ran')")
-    if call != 444:  # there is no session without it, or with rules that are not put into force
+    if call != 444:  # no session starts without seccomp, or with Landlock rules not in force
         assert plain.returncode != 0 and "ran" not in plain.stdout and plain.stderr
     else:
         assert plain.stdout == "ran\n", plain.stderr

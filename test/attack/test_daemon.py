@@ -1,7 +1,7 @@
-"""The running daemon: what a box, a client, or a part of it that dies can do to everybody else.
+"""The running daemon under attack by a box or a client, and when one of its processes dies.
 
-One `reckon serve` with two tenants. The victim's session holds a secret and is asked again after
-each attack; then the daemon and its front must be the same processes as before, and carry no more.
+One `reckon serve` has two tenants. After each attack the victim's session must still print its
+secret, and the daemon and its front must be the same processes as before.
 """
 import concurrent.futures
 import contextlib
@@ -15,7 +15,7 @@ import threading
 import time
 
 import pytest
-from attack import PRELUDE, Weight, status_of
+from attack import PRELUDE, HostUsage, status_of
 from leftovers import Leftovers
 from reckon_cli import Reckon, parse_json
 from reckon_serve import Server
@@ -86,7 +86,7 @@ def box(server, victim):
 
 
 def ask_box(server, session, code):
-    """What the cell left in `answer`."""
+    """Runs the code in a cell and returns its variable `answer`."""
     record = server.execute(session, code + "\nimport json; print(json.dumps(answer))")
     assert record["status"] == "ok", record
     return json.loads(record["stdout"].splitlines()[-1])
@@ -106,7 +106,7 @@ def resident(pid):
     return int(status_of(pid)["VmRSS"].split()[0]) * 1024
 
 
-# ---- the network, seen from a box of the daemon ---------------------------------------------------
+# ---- the network of a box of the daemon -----------------------------------------------------------
 
 def test_the_daemon_cannot_be_reached_from_its_boxes(server, box):
     answer = ask_box(server, box, f'''
@@ -121,7 +121,7 @@ answer = [attempt(reach, a) for a in {addresses_of_this_host()!r} + ["::1", "::f
     assert set(answer) <= UNREACHABLE, answer
 
 
-def test_its_sockets_and_state_are_not_in_a_box(server, box):
+def test_a_box_has_no_sockets_or_state_of_the_daemon(server, box):
     state = server.reckon.state
     places = [str(path) for path in pathlib.Path(state).rglob("*")][:200] + \
         [str(state), "/run/reckon", str(server.reckon.place.runtime)]
@@ -155,7 +155,8 @@ answer = socket.create_connection(listener.getsockname()).recv(9).decode()
 # ---- the channel ----------------------------------------------------------------------------------
 
 def test_nothing_is_inherited(server, box):
-    """Descriptors, environment, command line: neither the daemon's nor another session's."""
+    """A kernel's descriptors, environment and command line contain nothing of the daemon's, and its
+    descriptors are the same in every session."""
     code = ("import os\nfds = {}\n"
             "for fd in os.listdir('/proc/self/fd'):\n"
             "    try: fds[int(fd)] = os.readlink('/proc/self/fd/' + fd)\n"
@@ -198,8 +199,8 @@ forge()
     pytest.param("import os, socket, threading\ns = socket.socket(fileno=os.dup(3))\n"
                  "for _ in range(4): threading.Thread(target=lambda: [s.recv(65536) for _ in "
                  "range(99)], daemon=True).start()", id="stolen")])
-def test_a_control_socket_in_other_hands(server, box, harm):
-    """Requests that were stolen are told as lost; the session goes on with its files."""
+def test_a_closed_or_stolen_control_socket(server, box, harm):
+    """A kernel whose requests were stolen is reported as lost; the session keeps its files."""
     server.ask("PUT", f"/sessions/{box}/files/kept.txt", b"kept")
     survives(server, box, "before = 1")
     survives(server, box, harm)
@@ -211,9 +212,9 @@ def test_a_control_socket_in_other_hands(server, box, harm):
     assert record["stdout"] in ("kept True\n", "kept False\n"), record
     if record["stdout"] == "kept False\n":
         rows = server.ask("GET", f"/sessions/{box}/executions").json["executions"]
-        told = [server.ask("GET", f"/sessions/{box}/executions/{row['id']}").json["diagnostics"]
-                for row in rows]
-        assert any(note["code"] == "kernel_lost" for notes in told for note in notes)
+        all_notes = [server.ask("GET", f"/sessions/{box}/executions/{row['id']}").json["diagnostics"]
+                     for row in rows]
+        assert any(note["code"] == "kernel_lost" for notes in all_notes for note in notes)
 
 
 def test_a_flood_of_descriptors(server, box):
@@ -243,7 +244,8 @@ FLOODS = [
 @pytest.mark.parametrize("flood", FLOODS)
 @pytest.mark.parametrize("stream", [False, True], ids=["record", "events"])
 def test_a_flood_of_output(server, box, flood, stream):
-    """The record says how much there was and shows both ends; nobody's memory grows with it."""
+    """The record has the first bytes and a limited size, and the memory of the daemon does not grow
+    with the output."""
     pids = server.process.pid, server.front()
     before = [resident(pid) for pid in pids]
     code = f"import os, subprocess\nMIB = {MIB}\nos.write(1, b'first\\n')\n{flood}"
@@ -268,8 +270,8 @@ def test_a_flood_of_output(server, box, flood, stream):
     assert max(grown) < 96 * MIB, grown
 
 
-def test_text_that_is_none(server, box):
-    """Every answer is one JSON value of valid UTF-8, every event one line of data."""
+def test_output_that_is_not_text(server, box):
+    """Each response is one JSON value in valid UTF-8, and output cannot forge events."""
     code = r'''
 import os, sys
 os.write(1, bytes(range(256)) + b"\xf0\x9f\x98" + b"\xed\xa0\x80" + b"\0\0")
@@ -317,8 +319,8 @@ def test_a_bomb_of_displays(server, box):
 
 # ---- clients --------------------------------------------------------------------------------------
 
-def test_names_of_others(server, victim, box):
-    """The same answer for what is another's and for what is nobody's."""
+def test_sessions_of_other_tenants_are_not_found(server, victim, box):
+    """A session of another tenant and an unknown session both return 404 session_not_found."""
     stranger = server.ask("POST", "/keys", {"tenant": server.ask(
         "POST", "/tenants", {"name": "stranger"}).json["id"], "scopes": [
             "sessions", "execute", "files", "read"]}).json["key"]
@@ -339,7 +341,7 @@ def test_names_of_others(server, victim, box):
 
 
 def test_two_clients_never_interleave(server, box):
-    """Each record has its own output whole; cells of one kernel run one after the other."""
+    """Each record has all of its own output; cells of one kernel run one after the other."""
     server.execute(box, "depth = 0")
     code = ("depth += 1\nassert depth == 1\nimport time\n"
             "for i in range(5): print('{0}', flush=True); time.sleep(.002)\ndepth -= 1")
@@ -353,25 +355,25 @@ def test_two_clients_never_interleave(server, box):
             done.result()
 
 
-def test_closed_while_everything_goes_on(server, victim, box):
+def test_a_session_is_closed_during_all_kinds_of_requests(server, victim, box):
     """A session is closed under cells, uploads, downloads, archives and new contexts."""
     for turn in range(6):
         session = server.create()
         server.execute(session, f"open('big', 'wb').write(b'x' * {8 * MIB})")
         path, stop = f"/sessions/{session}", threading.Event()
-        asked = [("POST", f"{path}/executions", {"code": "import time\nwhile True: time.sleep(.01)"}),
+        calls = [("POST", f"{path}/executions", {"code": "import time\nwhile True: time.sleep(.01)"}),
                  ("PUT", f"{path}/files/up", b"y" * (8 * MIB)), ("GET", f"{path}/files/big", None),
                  ("GET", f"{path}/archive?path=.&format=zip", None), ("POST", f"{path}/contexts", {}),
                  ("GET", f"{path}/variables", None), ("POST", f"{path}/restart", {})]
 
-        def keep_asking(method, where, body, until=stop):
+        def repeat_call(method, where, body, until=stop):
             seen = set()
             while not until.is_set():
                 with contextlib.suppress(OSError, __import__("http.client").client.HTTPException):
                     seen.add(server.ask(method, where, body).status)
             return seen
-        with concurrent.futures.ThreadPoolExecutor(len(asked)) as pool:
-            running = [pool.submit(keep_asking, *each) for each in asked]
+        with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
+            running = [pool.submit(repeat_call, *each) for each in calls]
             time.sleep(0.05 * turn)
             assert server.ask("DELETE", path).status in (200, 204)
             time.sleep(0.1)
@@ -385,17 +387,17 @@ def test_closed_while_everything_goes_on(server, victim, box):
 # ---- parts that die -------------------------------------------------------------------------------
 
 def everything(place):
-    """Leftovers that count from nothing."""
+    """All of Reckon's processes, cgroups and mounts, not only those since a snapshot."""
     leftovers = Leftovers(place.program_dirs)
     leftovers.before = set()
     return leftovers
 
 
 def settled(place):
-    """Once parked kernels and spare boxes are made, which happens when nobody waits."""
-    weight = Weight(everything(place))
-    weight.settle({}, 2)
-    return weight
+    """Waits up to 2 s while idle, so that the warden makes its parked kernels and pooled boxes."""
+    host_usage = HostUsage(everything(place))
+    host_usage.settle({}, 2)
+    return host_usage
 
 
 def zygotes(leftovers):
@@ -408,7 +410,7 @@ def zygotes(leftovers):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "stopped"])
 def test_a_zygote_dies_or_hangs(place, number):
-    """Running sessions do not notice; new ones come, or say in time why not."""
+    """Running sessions continue; new ones start, or fail in time with a code and a remedy."""
     leftovers = everything(place)
     with new_server(place) as server:
         session = server.create()
@@ -436,12 +438,13 @@ def test_a_zygote_dies_or_hangs(place, number):
 
 
 def test_the_daemon_is_killed_under_a_hundred_cells(place, server):
-    """No process, mount or cgroup of theirs outlives it; what was answered before is there."""
+    """No process, mount or cgroup of the cells outlives the daemon; after a restart the record and
+    the files of a finished cell still exist."""
     warm = server.create()
     server.execute(warm, "1")
     server.ask("DELETE", f"/sessions/{warm}")
-    weight = settled(place)
-    base = weight.measure()
+    host_usage = settled(place)
+    base = host_usage.measure()
     doomed, before = new_server(place, "--max-sessions", "120"), count_sleepers()
     with doomed:
         sessions = [doomed.create() for _ in range(100)]
@@ -459,12 +462,12 @@ def test_the_daemon_is_killed_under_a_hundred_cells(place, server):
         assert doomed.ask("GET", f"/sessions/{sessions[0]}/executions/{done['id']}").json[
             "stdout"] == "done\n"
         assert doomed.execute(sessions[0], "print(open('f').read())")["stdout"] == "kept\n"
-    over = weight.settle(base, 30)
+    over = host_usage.settle(base, 30)
     assert not over, over
 
 
 def count_sleepers():
-    """Processes `sleep 1000` of anybody in a pid namespace of its own."""
+    """The number of processes named sleep in any other pid namespace."""
     found = [status_of(pid) for pid in os.listdir("/proc") if pid.isdigit()]
     return sum(1 for status in found if status.get("Name") == "sleep"
                and len(status.get("NSpid", "").split()) > 1)
@@ -473,11 +476,11 @@ def count_sleepers():
 # ---- wear -----------------------------------------------------------------------------------------
 
 def test_starts_and_ends_leave_nothing(server, victim, place):
-    """Three hundred sessions by six clients, then the host is as it was."""
-    for _ in range(6):  # what is kept for the next ones is there
+    """Six clients start and end three hundred sessions, which must leave nothing on the host."""
+    for _ in range(6):  # make the zygotes and pooled boxes count as the baseline
         server.ask("DELETE", f"/sessions/{server.create()}")
-    weight = settled(place)
-    base, fds = weight.measure(), descriptors(server.process.pid)
+    host_usage = settled(place)
+    base, fds = host_usage.measure(), descriptors(server.process.pid)
 
     def client(_):
         for turn in range(50):
@@ -487,7 +490,7 @@ def test_starts_and_ends_leave_nothing(server, victim, place):
             assert server.ask("DELETE", f"/sessions/{session}").status in (200, 204)
     with concurrent.futures.ThreadPoolExecutor() as pool:
         list(pool.map(client, range(6)))
-    over = weight.settle(base, 30)
+    over = host_usage.settle(base, 30)
     assert not over, over
     eventually(lambda: descriptors(server.process.pid) <= fds + 8, "descriptors stay open")
     victim.check()

@@ -1,7 +1,7 @@
 """One system call of the warden fails while it opens a session: the start fails cleanly, or works.
 
-strace makes the n-th call of a kind fail, in the warden alone. Afterwards the next session opens,
-the neighbour knows its secret, and the host carries what it carried before.
+strace makes the n-th call of a kind fail, in the warden only. Afterwards the next session opens,
+the neighbour still prints its secret, and the host has no more leftovers than before.
 """
 import contextlib
 import os
@@ -16,8 +16,8 @@ from attack import Driver, Refused, status_of
 
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
-TURNS = int(os.environ.get("FAULT_TURNS", "3"))  # of each kind; all there are in a soak
-ERRORS = {  # what Linux may answer to a correct call, when it is short of something
+TURNS = int(os.environ.get("FAULT_TURNS", "3"))  # failures to try per system call
+ERRORS = {  # errors that Linux returns for a correct call when a resource runs out
     "clone3": ["EAGAIN", "ENOMEM"], "mkdirat": ["ENOSPC", "ENOMEM"], "openat": ["EMFILE", "ENOMEM"],
     "write": ["ENOSPC", "ENOMEM"], "socketpair": ["EMFILE", "ENFILE"], "pidfd_open": ["EMFILE"],
     "sendmsg": ["ENOBUFS", "ETOOMANYREFS"], "recvmsg": ["ENOMEM"], "read": ["EIO", "ENOMEM"],
@@ -27,12 +27,12 @@ ERRORS = {  # what Linux may answer to a correct call, when it is short of somet
 }
 CALLS_MAX = {"openat": 73, "read": 35, "pread64": 30, "newfstatat": 32, "ptrace": 43, "write": 22,
              "prlimit64": 16, "unlinkat": 12, "recvmsg": 13, "mkdirat": 10, "socketpair": 10,
-             "sendmsg": 10}  # of one session on demand, about; others: 4
+             "sendmsg": 10}  # about as many as one session on demand makes; others: 4
 
 
 @contextlib.contextmanager
 def failing(pid, call, error, when):
-    """Yields a function that says whether the call did fail."""
+    """Makes the call fail; yields a function that says whether it did, once the block has ended."""
     strace = subprocess.Popen([shutil.which("strace") or "strace", "-p", str(pid), "-e", f"trace={call}",
                                "-e", f"inject={call}:error={error}:when={when}"],
                               stderr=subprocess.PIPE, text=True)
@@ -51,7 +51,7 @@ def warden_of(driver):
 
 
 class Shaken:
-    """A warden of its own, with a session that must live through everything."""
+    """A private warden, with a session (the witness) that must survive every failure."""
 
     def __init__(self, place, state):
         self.place, self.state, self.driver = place, state, None
@@ -68,7 +68,7 @@ class Shaken:
         return self.driver.open(prelude=False, flags=flags)
 
     def check(self, may_lose):
-        """The witness answers; or, where the connection itself failed, it is told what it lost."""
+        """The witness works; or, if the connection itself failed, its error says what is lost."""
         try:
             self.witness.expect("ok", "lived += 1")
             assert warden_of(self.driver) == self.warden
@@ -89,14 +89,14 @@ def shaken(place, state, neighbour):
     made.driver.close()
 
 
-# What is said to a client, or by it, once: then the connection is given up, and says so.
+# The calls that carry messages of a client: after a failure the warden closes the connection.
 CONNECTION = ("recvmsg", "sendmsg")
 
 
 @pytest.mark.parametrize("call", sorted(ERRORS))
-def test_a_call_of_the_warden_fails(shaken, neighbour, weight, call):
-    weight.settle({}, 1)
-    base = weight.measure()
+def test_a_call_of_the_warden_fails(shaken, neighbour, host_usage, call):
+    host_usage.settle({}, 1)
+    base = host_usage.measure()
     dice = random.Random(call)
     most = CALLS_MAX.get(call, 4)
     failed = 0
@@ -110,11 +110,11 @@ def test_a_call_of_the_warden_fails(shaken, neighbour, weight, call):
                 box.close()
             except Refused as refused:
                 assert refused.code < 0 and refused.message, refused
-            time.sleep(0.2)  # what it makes ready for the next one
+            time.sleep(0.2)  # the warden prepares the next box
         failed += did_fail()
         shaken.check(call in CONNECTION)
     assert failed, f"{call} was never called"
     neighbour.check()
-    if call not in CONNECTION:  # there it is another warden by now; the old one is gone whole
-        over = weight.settle(base, 10)
+    if call not in CONNECTION:  # after a lost connection a new warden runs: nothing to compare
+        over = host_usage.settle(base, 10)
         assert not over, over

@@ -1,4 +1,4 @@
-"""The file system: nothing of the host, nothing to write but the own workspace, quotas that hold."""
+"""The file system: no files of the host, only the workspace is writable, and quotas apply."""
 import os
 import pathlib
 import tempfile
@@ -81,7 +81,7 @@ answer = {"up": [up.st_ino, up.st_dev] == [root.st_ino, root.st_dev],
     assert answer["chroot"] in ("EPERM", "ENOSYS")
 
 
-def test_every_descriptor_leads_nowhere_else(box):
+def test_no_descriptor_leads_out_of_the_box(box):
     answer = box.ask(r'''
 import os, stat
 out = []
@@ -161,7 +161,7 @@ threading.Thread(target=swap, daemon=True).start()
     assert seen <= {b"inside", None} and secret not in seen and b"inside" in seen
 
 
-def test_download_of_what_is_no_file(box, place):
+def test_download_of_a_fifo_directory_or_socket(box, place):
     target = place.base / "odd"
     target.write_bytes(b"")
     place.user.own(target)
@@ -173,7 +173,7 @@ def test_download_of_what_is_no_file(box, place):
     assert {f["path"] for f in box.files()} == set()
 
 
-def test_a_sparse_giant(box, place):
+def test_a_huge_sparse_file(box, place):
     target = place.base / "sparse"
     target.write_bytes(b"")
     place.user.own(target)
@@ -313,7 +313,7 @@ answer += [attempt(os.mknod, "/mnt/data/b", stat.S_IFBLK | 0o666, os.makedev(8, 
     assert set(answer[:4]) <= {"EPERM", "EACCES"} and answer[4] in ("EPERM", "EACCES", None)
 
 
-def test_devices_are_few_and_terminals_its_own(box):
+def test_only_listed_devices_and_own_terminals(box):
     answer = box.ask(r'''
 import os
 answer = {"list": sorted(os.listdir("/dev")),
@@ -326,7 +326,7 @@ answer = {"list": sorted(os.listdir("/dev")),
 ''')
     assert set(answer["list"]) <= {"null", "zero", "full", "random", "urandom", "shm", "fd", "stdin",
                                    "stdout", "stderr", "tty", "pts", "ptmx"}
-    # A kernel has no terminal, and finds none but those that it makes.
+    # A kernel has no terminal; /dev/pts contains only the one that it opened.
     assert answer["tty"] == "ENXIO" and answer["ptmx"] and answer["pts"] == ["0", "ptmx"]
     assert set(answer["open"].values()) == {"ENOENT"}
 

@@ -1,4 +1,4 @@
-"""Who a kernel is, read from outside, and that it cannot become somebody else."""
+"""A kernel's identity (ids, capabilities, namespaces), read from the host, cannot be changed."""
 import os
 
 import pytest
@@ -57,7 +57,7 @@ answer = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in lin
 
 @pytest.mark.parametrize("flag", [
     0x00020000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000, 0x80])
-def test_a_new_namespace(box, flag):
+def test_no_new_namespace(box, flag):
     answer = box.ask(f'''
 args = _ct.create_string_buffer(88)
 _ct.c_uint64.from_buffer(args, 0).value = {flag}
@@ -67,7 +67,7 @@ answer = [call("unshare", {flag}), call("clone3", args, 88)]
     assert set(answer) <= {"EPERM", "ENOSYS"}
 
 
-def test_unshare_the_program(box):
+def test_the_unshare_program_fails(box):
     answer = box.ask(r'''
 import subprocess
 answer = [subprocess.run(["unshare", f, "true"], capture_output=True).returncode
@@ -106,7 +106,7 @@ answer = out
     assert set(answer) <= {"EPERM", "EACCES", "ENOENT", "ENOSYS"}, answer
 
 
-def test_become_somebody_else(box, driver):
+def test_become_another_user(box, driver):
     other = driver.open()
     neighbour_uid = other.about["host_uid"]
     answer = box.ask(f'''
@@ -136,7 +136,7 @@ answer.append([l for l in open("/proc/self/status") if l.startswith("Cap") and i
 
 
 def test_signal_everything(box, neighbour):
-    """kill(-1), kill of every number that the host may use: only own processes."""
+    """kill(-1), and kill of every pid that the host may use, reach only the box's processes."""
     record = box.run(r'''
 import os, signal
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -152,7 +152,7 @@ print(set(reached) <= {1, os.getpid()})
 
 
 @pytest.mark.parametrize("how", ["attempt(os.kill, -1, 9)", "os.killpg(0, 9)", "os.kill(os.getpid(), 9)"])
-def test_kill_oneself_and_all_around(box, how, neighbour):
+def test_kill_the_kernel_and_its_group(box, how, neighbour):
     record = box.run(f"import os; {how}; import time; time.sleep(1); print('alive')")
     assert record["status"] in ("kernel_died", "ok"), record
     neighbour.check()
@@ -165,8 +165,8 @@ def test_stop_everything(box, neighbour):
     neighbour.check()
 
 
-def test_a_twin_has_no_capability_that_it_does_not_need(box):
-    """Outside of every box, it holds what joining one takes: ADMIN and CHROOT, PTRACE for a copy."""
+def test_a_twin_has_only_the_capabilities_it_needs(box):
+    """A twin, outside of the box, needs SYS_ADMIN and SYS_CHROOT to join it, SYS_PTRACE to branch."""
     if not box.about["has_twin"]:
         pytest.skip("no twins on this host")
     needed = 1 << 21 | 1 << 18 | 1 << 19

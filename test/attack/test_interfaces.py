@@ -1,4 +1,4 @@
-"""Kernel interfaces that no cell needs: each refused, the process lives, the denial is told."""
+"""Kernel interfaces that no cell needs: each call is refused and reported, and the process lives."""
 import pytest
 
 REFUSED = {"EPERM", "ENOSYS"}
@@ -57,7 +57,7 @@ def test_refused(box, attack):
     assert set(answers) <= REFUSED, list(zip(CALLS[attack], answers))
 
 
-def test_a_denial_is_told(box):
+def test_a_denial_is_reported(box):
     record = box.run("call('mount', 0, 0, 0, 0, 0); call('mount', 0, 0, 0, 0, 0)")
     assert record["receipt"]["syscalls_denied"] == {"mount": 2}
     assert any(note["code"] == "syscall_denied" for note in record["diagnostics"])
@@ -86,7 +86,7 @@ answer = [attempt(s.setsockopt, socket.SOL_SOCKET, option, value) for s in socke
 
 
 def test_socket_filters_are_refused(box):
-    """Programs of BPF: memory of the host's that nobody is charged for, room for code that is all."""
+    """BPF programs use kernel memory that is charged to nobody, and the host's space for BPF code."""
     assert set(box.ask(ATTACH)) == {"EPERM"}
     assert box.run("").get("status") == "ok"
 
@@ -114,8 +114,8 @@ answer = [attempt(fcntl.ioctl, fd, request, bytes(128)) for fd in fds for reques
     assert set(answer) == {"ENOTTY"}
 
 
-def test_what_a_neighbour_reads_cannot_be_asked(box):
-    """Whether a page of a shared library is in memory; and no page is taken away from others."""
+def test_files_that_a_neighbour_reads_cannot_be_observed(box):
+    """A box cannot find out whether a page of a shared file is in the page cache, nor evict one."""
     answer = box.ask(r'''
 import os
 fd = os.open("/usr/bin/env", os.O_RDONLY)
@@ -133,8 +133,8 @@ answer = [attempt(os.preadv, fd, [bytearray(1)], 0, os.RWF_NOWAIT), call(306, fd
 
 
 def test_unknown_numbers_are_not_implemented(box):
-    # 335 and 336 are the kernel's own way back from probes: newer ones exempt them from filters and
-    # end whoever else makes the call.
+    # Newer kernels exempt 335 and 336 (return from uprobes) from seccomp filters and kill any other
+    # caller.
     answer = box.ask("answer = [call(n) for n in (*range(337, 424), *range(470, 600), 999, "
                      "0x3fffffff)]")
     assert set(answer) == {"ENOSYS"}
@@ -157,7 +157,7 @@ def test_a_foreign_abi_kills(box, driver, code):
     assert "system call" in (record["error"]["value"] + str(record["diagnostics"]))
 
 
-def test_the_users_own_filter_cannot_relax_ours(box):
+def test_a_filter_of_the_box_cannot_relax_ours(box):
     answer = box.ask(r'''
 import os, struct
 child = os.fork()
@@ -191,7 +191,7 @@ skip = {1, 3, 9, 10, 11, 12, 15, 23, 24, 25, 34, 35, 37, 38, 56, 57, 58, 59, 60,
         200, 202, 219, 222, 230, 231, 232, 234, 247, 270, 271, 281, 288, 322, 335, 336, 424,
         435, 441, 449}
 values = (0, -1, 1, 2**63 - 1, 4096, 3, -100)
-shared = mmap.mmap(-1, 4096)  # how far the child is: it may wait in a call, or be ended by one
+shared = mmap.mmap(-1, 4096)  # the child's progress: a call may block or end it
 random.seed(SEED)
 
 def go_on(turn, nr):
@@ -226,21 +226,22 @@ while turn < 200 and children < 300:
     watch(child)
     turn, nr = struct.unpack("ii", shared[:8])
     if turn < 200:
-        skip.add(nr)  # it waits there, or ends
+        skip.add(nr)  # this call blocks or ends the child
         turn, nr = (turn, nr + 1) if nr < 599 else (turn + 1, 0)
 print(turn, children, sorted(skip))
 '''
 
 
 def test_garbage_arguments_to_every_number(box, neighbour):
-    """A hundred thousand calls; that Linux warns of none is looked at as after every attack."""
+    """A child makes 200 rounds of system calls with random arguments; as after every attack, the
+    driver fixture checks that Linux logged no warning."""
     record = box.run(GARBAGE.replace("SEED", "1"), timeout_ms=60000)
     assert record["status"] == "ok" and record["stdout"].startswith("200 "), record
     neighbour.check()
 
 
 def test_ordinary_programs_pass_the_lists(box):
-    """What asyncio, multiprocessing, subprocess and terminals ask of sockets and descriptors."""
+    """The filters allow what asyncio, multiprocessing, subprocess and shutil need."""
     answer = box.ask(r'''
 import asyncio, fcntl, multiprocessing, os, shutil, socket, struct, subprocess, tempfile, termios
 answer = {}

@@ -1,4 +1,4 @@
-"""Boxes that wait for another client: only who has the lease gets one, once, and nothing runs there."""
+"""Leased boxes: only a client with the lease key gets the box, once, and nothing runs meanwhile."""
 import array
 import os
 import secrets
@@ -55,7 +55,7 @@ class Client:
         return session, Kernel(*fds), ran
 
     def context(self, session, key=None):
-        """(its kernel, its connection): a new one, or that which waits for a lease."""
+        """Opens a context, or adopts a leased one if there is a key: (its kernel, its connection)."""
         kind, what = (CONTEXT, b"python") if key is None else (ADOPT, key)
         error, _, data, fds = self.ask(kind, session=session, lease=what)
         if error != 0:
@@ -86,7 +86,7 @@ class Member:
 
 
 class Kernel(wire.Kernel):
-    """A kernel's socket, as the warden gave it."""
+    """A kernel's control socket that the warden passed to the client."""
 
     def __init__(self, control, workspace):  # pylint: disable=super-init-not-called
         self.control = socket.socket(fileno=control)
@@ -112,7 +112,7 @@ class Kernel(wire.Kernel):
                 return
 
     def run(self, code, ident):
-        """Runs a cell, and gives what it printed."""
+        """Runs a cell and returns its output."""
         ours, theirs = os.pipe()
         null = os.open("/dev/null", os.O_RDWR)
         for end in (theirs, null):
@@ -148,7 +148,7 @@ def client(connect, requests):  # noqa: F811
 
 
 def leased(client, key, seconds=60, code=None):
-    """A session that was left with a lease."""
+    """A new session with a lease; its client is still connected."""
     first = client()
     session, kernel = first.open()
     kernel.until(wire.READY, 0)
@@ -159,7 +159,7 @@ def leased(client, key, seconds=60, code=None):
 
 
 def adopted(client, key):
-    """Once the warden has seen the end of the one before."""
+    """Adopts the box, which works once the warden has noticed that the last client ended."""
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         mine = client()
@@ -167,13 +167,13 @@ def adopted(client, key):
         if found is not None:
             return mine, *found
         time.sleep(0.05)
-    raise AssertionError("nobody waits")
+    raise AssertionError("no box has this lease")
 
 
-def test_who_has_the_lease_gets_the_box_once(client, neighbour):
+def test_the_lease_key_gets_the_box_once(client, neighbour):
     key = secrets.token_bytes(32)
     first, _, kernel = leased(client, key, code="x = 41")
-    # Not while somebody has it, whoever that is.
+    # Nobody can adopt the box while a client has it, not even that client.
     assert client().adopt(key) is None and first.adopt(key) is None
     first.close()
     second, session, kernel, ran = adopted(client, key)
@@ -198,7 +198,7 @@ def test_a_wrong_lease_gets_nothing(client, neighbour):
     wrong += [key[:at] + bytes([key[at] ^ 1]) + key[at + 1:] for at in range(32)]
     for each in wrong:
         assert stranger.adopt(each) is None
-    # Nor does its number.
+    # Requests with the session's number fail as well.
     for kind in (USAGE, CLOSE, DOOR, LEASE, BUSY):
         assert stranger.ask(kind, session=session, lease=key, seconds=60)[0] < 0
     second, session, kernel, _ = adopted(client, key)
@@ -214,7 +214,7 @@ def test_a_lease_belongs_to_one_session(client, neighbour):
     assert other.lease(another, key) < 0
     assert other.lease(another, bytes(32)) < 0
     assert other.lease(another, secrets.token_bytes(32), 3601) < 0
-    # Whoever is only a member of the box cannot lease it, nor adopt another.
+    # A connection that only belongs to the box cannot lease it, nor adopt another.
     door = first.ask(DOOR, session=session)[3][0]
     member = socket.socket(fileno=door)
     member.send(first.requests.make(LEASE, seq=1, session=session, lease=key, seconds=60))
@@ -226,7 +226,7 @@ def test_a_lease_belongs_to_one_session(client, neighbour):
     neighbour.check()
 
 
-def test_what_is_in_the_middle_of_something_does_not_wait(client, neighbour):
+def test_a_busy_box_ends_with_its_client(client, neighbour):
     for what in ("begun", "busy", "taken back"):
         key = secrets.token_bytes(32)
         first, session, kernel = leased(client, key)
@@ -243,7 +243,7 @@ def test_what_is_in_the_middle_of_something_does_not_wait(client, neighbour):
     neighbour.check()
 
 
-def test_what_ran_is_told_and_busy_is_counted(client, neighbour):
+def test_executions_are_reported_and_busy_is_counted(client, neighbour):
     key = secrets.token_bytes(32)
     first, session, _ = leased(client, key)
     assert first.ask(BUSY, session=session, is_busy=0)[0] < 0
@@ -259,8 +259,9 @@ def test_what_ran_is_told_and_busy_is_counted(client, neighbour):
     neighbour.check()
 
 
-def test_a_context_waits_with_its_box(client, neighbour):
-    """By a lease of its own, for whoever has the box, and once; one without a lease ends."""
+def test_a_leased_context_is_adopted_with_its_box(client, neighbour):
+    """A context has its own lease; only the client that adopted the box gets it, once. A context
+    without a lease ends."""
     key, own, other = (secrets.token_bytes(32) for _ in range(3))
     first, session, _ = leased(client, key)
     kernel, member = first.context(session)
@@ -269,9 +270,9 @@ def test_a_context_waits_with_its_box(client, neighbour):
         each.until(wire.READY, 0)
         each.run("import os\ny = 41", 1)
     assert member.lease(bytes(32)) < 0 and member.lease(own) == 0
-    # Not while somebody has it.
+    # Nobody can adopt the context while a client has it.
     assert first.context(session, own) is None
-    for each in (member, without, first):  # the last one last, as when a process ends
+    for each in (member, without, first):  # the box's connection last, as when a process ends
         each.close()
     second, session, _, _ = adopted(client, key)
     stranger = client()
@@ -283,7 +284,7 @@ def test_a_context_waits_with_its_box(client, neighbour):
     kernel.until(wire.PONG, 77)
     assert kernel.run("print(y + 1)", 78) == "42\n"
     assert second.context(session, own) is None
-    # Whose lease is taken back ends with its connection, as ever.
+    # A context without a lease ends with its connection.
     assert member.lease(own, 0) == 0
     member.close()
     time.sleep(0.5)
@@ -313,8 +314,8 @@ os.setsid() if os.fork() == 0 and time.sleep(31557600) else None
 """
 
 
-def test_nothing_runs_in_a_box_that_waits(client, neighbour):
-    """Threads, children and their children stand still, and none is left when its time is over."""
+def test_a_leased_box_is_frozen_and_expires(client, neighbour):
+    """Threads and child processes of a leased box are frozen, and the box ends with its lease."""
     key = secrets.token_bytes(32)
     first, _, kernel = leased(client, key, seconds=2, code=TICK)
     before = ticks(kernel.workspace)
@@ -334,8 +335,8 @@ def test_nothing_runs_in_a_box_that_waits(client, neighbour):
     neighbour.check()
 
 
-def test_many_boxes_that_wait(client, neighbour):
-    """They end one by one; the fixtures see to it that nothing of them is left."""
+def test_many_leased_boxes_expire(client, neighbour):
+    """All leases expire; the fixtures check that nothing of the boxes remains on the host."""
     keys = [secrets.token_bytes(32) for _ in range(12)]
     for key in keys:
         leased(client, key, seconds=2)[0].close()
@@ -345,8 +346,8 @@ def test_many_boxes_that_wait(client, neighbour):
     neighbour.check()
 
 
-def test_the_new_box_of_a_lease_ends_the_old_one(client, neighbour):
-    """Who restored the session elsewhere has no use for what it was."""
+def test_a_new_box_with_the_same_lease_ends_the_old_one(client, neighbour):
+    """A second box with the same lease key replaces the first, as after a restore of the session."""
     key = secrets.token_bytes(32)
     first, session, kernel = leased(client, key, code="x = 'old'")
     first.close()

@@ -1,4 +1,4 @@
-"""The warden: what its own user's processes may send it, and what happens when parts of it die."""
+"""The warden: malformed and foreign requests from its own user, and the death of its processes."""
 import os
 import pathlib
 import random
@@ -13,7 +13,7 @@ from attack import Driver, Refused, status_of
 
 @pytest.fixture
 def connect(place, driver):
-    """Connects to the shared warden as its own user; gone before the host is weighed."""
+    """Connects to the shared warden as its own user; closed before the leftovers are counted."""
     sockets = []
 
     def connected():
@@ -33,7 +33,7 @@ def connect(place, driver):
 
 
 def connect_as(user, sock, path):
-    """SO_PEERCRED is whose credentials connect() is called with."""
+    """Connects with the user's ids, because SO_PEERCRED has the ids of the caller of connect()."""
     os.setresgid(user.gid, user.gid, 0)
     os.setresuid(user.uid, user.uid, 0)
     try:
@@ -44,7 +44,7 @@ def connect_as(user, sock, path):
 
 
 class Requests:
-    """Makes requests to the warden, good and bad."""
+    """Makes valid and malformed requests to the warden."""
 
     def __init__(self, layout):
         self.layout = layout
@@ -75,12 +75,12 @@ REFUSED = 65
 
 
 def dropped(sock):
-    """Ended, perhaps with a word why: the event, or what all versions have in common."""
+    """The warden closed the connection, perhaps after a REFUSED event or its version."""
     try:
-        said = sock.recv(65536)
-        if len(said) >= 8 and struct.unpack_from("<H", said, 6)[0] in (0, REFUSED):
-            said = sock.recv(65536)
-        return said == b""
+        reply = sock.recv(65536)
+        if len(reply) >= 8 and struct.unpack_from("<H", reply, 6)[0] in (0, REFUSED):
+            reply = sock.recv(65536)
+        return reply == b""
     except ConnectionResetError:
         return True
 
@@ -103,8 +103,8 @@ def test_malformed_requests(connect, requests, neighbour, attack):
 
 
 @pytest.mark.parametrize("size", [16, None, 8000])
-def test_another_version_is_told_ours(connect, requests, neighbour, size):
-    """Whatever length its requests have."""
+def test_another_version_is_answered_with_ours(connect, requests, neighbour, size):
+    """The warden answers a request of another version with its own version, whatever its length."""
     sock = connect()
     sock.send(requests.make(1, version=99, size=size))
     assert sock.recv(65536) == struct.pack("<IHH", requests.layout["magic"],
@@ -113,22 +113,22 @@ def test_another_version_is_told_ours(connect, requests, neighbour, size):
     neighbour.check()
 
 
-def test_a_client_that_is_refused_is_told_why(connect, requests, neighbour):
+def test_a_refused_client_gets_the_reason(connect, requests, neighbour):
     sock = connect()
     sock.send(requests.make(1))
     sock.recv(65536)
     sock.send(b"x")
-    said = sock.recv(65536)
-    assert struct.unpack_from("<H", said, 6)[0] == REFUSED
-    assert struct.unpack_from("<i", said, requests.layout["error"])[0] < 0
-    assert b"not understood" in said
+    event = sock.recv(65536)
+    assert struct.unpack_from("<H", event, 6)[0] == REFUSED
+    assert struct.unpack_from("<i", event, requests.layout["error"])[0] < 0
+    assert b"not understood" in event
     assert dropped(sock)
     neighbour.check()
 
 
 @pytest.fixture
 def sock(connect, requests):
-    """A connection that said hello."""
+    """A connection after the HELLO exchange."""
     made = connect()
     made.send(requests.make(1))
     assert struct.unpack_from("<IHH", made.recv(65536)) == (
@@ -138,11 +138,11 @@ def sock(connect, requests):
 
 @pytest.mark.parametrize("kind", [0, 3, 4, 5, 6, 7, 9, 10, 11, 12, 21, 22, 23, 64, 65535])
 def test_sessions_of_another_connection(sock, requests, neighbour, kind):
-    """BEGIN, USAGE, INTERRUPT, CLOSE, BRANCH, CONTEXT, RESTART, END, DOOR, LEASE, BUSY of every
-    number that others may have; ADOPT without a lease."""
+    """A connection sends each kind of request with the session numbers that others may have: each
+    is refused, or the warden closes the connection."""
     for number in [*range(0, 60), 0xFFFFFFFF]:
         sock.send(requests.make(kind, seq=number + 1 & 0xFFFFFFFF, session=number))
-        if kind == 3:  # has no answer; what comes then is that of the USAGE behind it
+        if kind == 3:  # BEGIN has no reply, so the reply is that of the USAGE after it
             sock.send(requests.make(4, seq=number + 1 & 0xFFFFFFFF, session=number))
         try:
             answer = sock.recv(65536)
@@ -187,7 +187,7 @@ def test_malformed_open(sock, requests, neighbour, fds, members):
 
 
 def test_a_well_formed_open_is_answered(sock, requests):
-    """What the refusals above are worth something against."""
+    """A valid OPEN succeeds, which shows that the tests above are refused for their one defect."""
     sock.settimeout(30)
     sock.send(requests.open())
     answer, fds, _, _ = socket.recv_fds(sock, 65536, 4)
@@ -214,7 +214,7 @@ def test_another_user_is_refused(place, neighbour, driver):
     neighbour.check()
 
 
-def test_many_connections_that_say_nothing(connect, neighbour, driver):
+def test_many_silent_connections(connect, neighbour, driver):
     socks = [connect() for _ in range(200)]
     neighbour.check()
     for sock in socks:
@@ -222,7 +222,7 @@ def test_many_connections_that_say_nothing(connect, neighbour, driver):
     neighbour.check()
 
 
-def test_a_client_that_reads_no_answers(sock, requests, neighbour):
+def test_a_client_that_reads_no_replies(sock, requests, neighbour):
     sock.setblocking(False)
     sent = 0
     try:
@@ -234,8 +234,8 @@ def test_a_client_that_reads_no_answers(sock, requests, neighbour):
     neighbour.check()
 
 
-def test_the_client_is_killed(place, state, driver, weight, base_weight):
-    """Sessions end with their connection, whatever they were doing."""
+def test_the_client_is_killed(place, state, driver, host_usage, base_usage):
+    """Sessions end with their client, also with child processes, a branch or a running cell."""
     doomed = Driver(place, state)
     boxes = [doomed.open() for _ in range(3)]
     boxes[0].expect("ok", "import subprocess\n"
@@ -283,7 +283,7 @@ def zygotes_of(driver, name):
     return found
 
 
-def test_a_warden_that_was_killed_is_told(place, state):
+def test_a_killed_warden_is_reported(place, state):
     driver = Driver(place, state, "--private")
     try:
         box = driver.open()
@@ -297,14 +297,14 @@ def test_a_warden_that_was_killed_is_told(place, state):
             assert record["status"] in ("infra_error", "kernel_died"), record
         except Refused as refused:
             assert refused.code == -8
-        # The engine goes on with a new warden, which removes the dead one's cgroups.
+        # The engine continues with a new warden, which removes the cgroups of the dead one.
         assert driver.open().ask("answer = 2") == 2
     finally:
         driver.close()
 
 
-def test_the_warden_is_killed_at_any_moment(place, state, weight, base_weight):
-    """While it builds boxes and zygotes their makings have no parent that ends with it yet."""
+def test_the_warden_is_killed_at_any_moment(place, state, host_usage, base_usage):
+    """A warden killed while it builds boxes and zygotes must not leave half-made ones behind."""
     moments = random.Random(7)
     for _ in range(12):
         driver = Driver(place, state, "--private")
@@ -317,10 +317,10 @@ def test_the_warden_is_killed_at_any_moment(place, state, weight, base_weight):
         for pid in wardens:
             os.kill(pid, signal.SIGKILL)
         driver.kill()
-    last = Driver(place, state, "--private")  # removes the cgroups of the dead
+    last = Driver(place, state, "--private")  # removes the cgroups of the dead wardens
     last.open().expect("ok", "1")
     last.close()
-    over = weight.settle(base_weight)
+    over = host_usage.settle(base_usage)
     assert not over, over
 
 

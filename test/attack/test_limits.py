@@ -1,4 +1,4 @@
-"""Using more than one's share: each limit is reached, named, and felt by nobody else."""
+"""Using too many resources: each limit is enforced and reported, and the neighbour works on."""
 import pathlib
 import re
 import threading
@@ -10,7 +10,7 @@ from leftovers import PATIENCE
 
 
 class Pulse:
-    """Asks the neighbour again and again while an attack runs; keeps the longest answer."""
+    """Checks the neighbour repeatedly while an attack runs; records the longest check."""
 
     def __init__(self, neighbour):
         self.neighbour = neighbour
@@ -25,7 +25,7 @@ class Pulse:
             begin = time.monotonic()
             try:
                 self.neighbour.check()
-            except Exception as reason:  # shown by the test, not by the thread
+            except Exception as reason:  # __exit__ reports it, in the test's thread
                 self.failure = reason
                 return
             self.worst = max(self.worst, time.monotonic() - begin)
@@ -91,7 +91,7 @@ def test_memory_bomb(driver, neighbour, code):
         "MemoryError", "OSError"), record
 
 
-@pytest.mark.parametrize("as_user", ["root"], indirect=True)  # only a cgroup sees the sum
+@pytest.mark.parametrize("as_user", ["root"], indirect=True)  # only a cgroup limits the sum
 def test_memory_of_many_processes(driver, neighbour):
     box = driver.open(memory_bytes=64 * MIB, disk_bytes=16 * MIB)
     with Pulse(neighbour):
@@ -126,18 +126,18 @@ def test_time_limit(box, code):
     pytest.param("signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))", id="blocked"),
     pytest.param("[attempt(signal.signal, s, signal.SIG_IGN) for s in range(1, 65)]", id="ignored"),
     pytest.param("[attempt(signal.signal, s, lambda *a: None) for s in range(1, 65)]", id="handled")])
-def test_time_limit_with_deaf_code(box, code):
+def test_time_limit_of_code_that_ignores_signals(box, code):
     record = box.run(f"import signal\n{code}\nwhile True:\n    try:\n        while True: pass\n"
                      "    except BaseException: pass", timeout_ms=700)
     assert record["status"] == "timeout", record
     assert record["receipt"]["wall_s"] < 20
-    told = any(note["code"] == "kernel_lost" for note in record["diagnostics"])
-    assert told == ("variables are gone" in record["error"]["value"])
-    # What it does with signals is its own affair; only blocking them ends in the loss of the session.
+    is_lost = any(note["code"] == "kernel_lost" for note in record["diagnostics"])
+    assert is_lost == ("variables are gone" in record["error"]["value"])
+    # Code that ignores or handles signals keeps its kernel; code that blocks them loses it.
     if "pthread_sigmask" in code:
-        assert told
+        assert is_lost
     else:
-        assert not told
+        assert not is_lost
         box.expect("ok", "1")
 
 
@@ -152,7 +152,7 @@ run()
 
 
 @pytest.mark.one_user
-def test_a_c_loop_is_killed_and_the_loss_told(box):
+def test_a_c_loop_is_killed_and_the_loss_reported(box):
     record = box.run(C_LOOP, timeout_ms=700)
     assert record["status"] == "timeout", record
     assert any(note["code"] == "kernel_lost" for note in record["diagnostics"]), record
@@ -166,7 +166,7 @@ def test_an_interrupted_c_loop(box):
 
 
 def test_output_after_the_cell(box):
-    """A thread that goes on printing must not write into the next cell's output unmarked."""
+    """A thread that prints after its cell must not write into the next cell's output unmarked."""
     box.expect("ok", r'''
 import threading, time
 def talk():
@@ -224,7 +224,7 @@ for n in range(100):
 
 
 @pytest.mark.one_user
-def test_vfork_that_never_ends(driver, neighbour):
+def test_a_vfork_child_that_never_ends(driver, neighbour):
     box = driver.open()
     record = box.run(r'''
 import os
@@ -273,7 +273,8 @@ del kept
 
 
 def test_descriptors_in_flight(driver, neighbour):
-    """Linux counts descriptors under way per user, and an ordinary user's sessions are one user."""
+    """Linux counts descriptors in flight per user, and all sessions of an ordinary user share its
+    uid: one box that uses them up must not stop other sessions."""
     box = driver.open()
     box.expect("ok", r'''
 import array, socket
@@ -291,7 +292,7 @@ while len(kept) < 30:
         other = driver.open()
         assert other.ask("answer = 1") == 1
         if not driver.place.user.is_root:
-            continue  # there large results fail while this lasts: docs/threat-model.md
+            continue  # without root, large results fail during the attack: docs/threat-model.md
         # A result that is large enough to travel as a file.
         record = other.run("class Big:\n    def _repr_html_(self): return 'x' * 400000\nBig()")
         assert record["status"] == "ok", record
@@ -345,7 +346,7 @@ def test_denied_calls_in_a_loop_stall_nobody(box, neighbour):
 
 
 @pytest.mark.one_user
-def test_sessions_open_beside_a_flood(box, driver, place, state, neighbour):
+def test_sessions_open_during_a_flood_of_denied_calls(box, driver, place, state, neighbour):
     box.start("deadline = __import__('time').time() + 2\n"
               "while __import__('time').time() < deadline:\n"
               "    for _ in range(100): _libc.syscall(101, 0, 0, 0, 0)")
@@ -361,7 +362,7 @@ def test_sessions_open_beside_a_flood(box, driver, place, state, neighbour):
 
 
 def groups_of(pid):
-    """By controller; those that no group of ours limits are left out. v2's key is ""."""
+    """{controller: path} of the cgroups that Reckon made; the key of cgroup v2 is ""."""
     lines = pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines()
     fields = [line.split(":", 2) for line in lines]
     return {name: path for _, names, path in fields for name in names.split(",")
@@ -369,7 +370,8 @@ def groups_of(pid):
 
 
 def check_groups(box):
-    """The twin holds the memory, so its group counts; frozen with the box it could not fork."""
+    """A twin is in its box's cgroups, because it has the memory; only not in the freezer, because a
+    frozen twin could not fork."""
     mine = groups_of(box.pid)
     twin = groups_of(status_of(box.pid)["PPid"])
     if not mine:
@@ -383,7 +385,7 @@ def check_groups(box):
     return {re.search(r"/box-\d+", path)[0] for path in mine.values()}
 
 
-@pytest.mark.parametrize("as_user", ["root"], indirect=True)  # who has control groups here
+@pytest.mark.parametrize("as_user", ["root"], indirect=True)  # only root has cgroups here
 @pytest.mark.parametrize("language", ["python", "bash"])
 def test_kernels_and_twins_are_in_their_boxes_groups(driver, language):
     box = driver.open(language=language, prelude=False)

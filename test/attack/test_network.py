@@ -1,4 +1,4 @@
-"""The network: an own loopback and nothing else."""
+"""The network: a box has its own loopback interface and no other."""
 import os
 import socket
 
@@ -11,13 +11,13 @@ import pytest
     pytest.param(31, id="bluetooth"), pytest.param(30, id="tipc"), pytest.param(29, id="can"),
     pytest.param(21, id="rds"), pytest.param(9, id="x25"), pytest.param(41, id="kcm"),
     pytest.param(43, id="smc"), pytest.param(45, id="mctp"), pytest.param(42, id="qipcrtr")])
-def test_a_socket_family(box, family):
+def test_a_forbidden_socket_family(box, family):
     answer = box.ask(f'answer = [call("socket", {family}, t, p) for t in (1, 2, 3, 5) '
                      f'for p in (0, 1)]')
     assert set(answer) == {"EPERM"}
 
 
-def test_no_family_passes_but_three(box):
+def test_only_three_socket_families_pass(box):
     answer = box.ask('answer = [f for f in range(0, 64) if not isinstance(call("socket", f, 2, 0), '
                      'str)] + [isinstance(call("socket", 40 + (1 << 32), 1, 0), int)]')
     assert answer == [1, 2, 10, False]
@@ -28,7 +28,7 @@ def test_no_family_passes_but_three(box):
     pytest.param((10, 3, 58), id="raw-icmp6"), pytest.param((2, 5, 132), id="sctp"),
     pytest.param((2, 1, 132), id="sctp-stream"), pytest.param((2, 2, 1), id="ping"),
     pytest.param((2, 1, 262), id="mptcp"), pytest.param((2, 6, 33), id="dccp")])
-def test_a_socket_type(box, kind):
+def test_a_forbidden_socket_type(box, kind):
     answer = box.ask(f'answer = call("socket", *{kind!r})')
     assert isinstance(answer, str), answer
 
@@ -140,7 +140,7 @@ def test_a_port_bound_in_one_session_is_free_in_the_next(driver):
     last = driver.open()
     last.expect("ok", code)
     last.close()
-    # Network namespaces are used again: nothing of the last session is left in it.
+    # The warden recycles network namespaces, without ports that the last session bound.
     assert [driver.open().ask(code) for _ in range(4)] == ["bound"] * 4
 
 

@@ -1,4 +1,4 @@
-"""Ports of a box, reached from outside: its own loopback, nothing else, and nothing for the box."""
+"""Connections from outside to ports of a box reach its loopback only, and open nothing to the box."""
 import os
 import pathlib
 import socket
@@ -9,7 +9,7 @@ from attack import Refused
 from test_processes import refused
 
 NOT_FOUND, INVALID, TIMEOUT = -2, -1, -5
-CONCURRENT = 32  # RECKON_SESSION_CONCURRENT: calls from a thread while another executes
+CONCURRENT = 32  # RECKON_SESSION_CONCURRENT: another thread may call while one executes
 
 ECHO = '''
 import socket, threading
@@ -24,7 +24,7 @@ def listen(address, port, name, family=socket.AF_INET):
 '''
 
 
-def test_what_listens_on_loopback_is_reached(driver):
+def test_listeners_on_loopback_are_reached(driver):
     box = driver.open(prelude=False)
     box.expect("ok", ECHO + '''
 listen("127.0.0.1", 8000, "four"); listen("::1", 8001, "six", socket.AF_INET6)
@@ -39,7 +39,7 @@ listen("0.0.0.0", 8002, "any"); listen("127.0.0.2", 8003, "second")
         (8003, "127.0.0.2", False)]
 
 
-def test_while_a_cell_runs(driver):
+def test_a_port_is_reached_while_a_cell_runs(driver):
     box = driver.open(prelude=False, flags=CONCURRENT)
     box.expect("ok", ECHO + 'listen("127.0.0.1", 8000, "four")')
     box.background("s = socket.create_server(('127.0.0.1', 8009)); c, _ = s.accept(); c.close(); print('met')")
@@ -51,7 +51,7 @@ def test_while_a_cell_runs(driver):
     assert box.join()["stdout"] == "met\n"
 
 
-def test_other_places_are_not_reached(driver):
+def test_other_boxes_and_the_host_are_not_reached(driver):
     one, two = driver.open(prelude=False), driver.open(prelude=False)
     one.expect("ok", ECHO + 'listen("0.0.0.0", 8000, "one")')
     refused(NOT_FOUND, two.exchange, 8000)
@@ -60,7 +60,7 @@ def test_other_places_are_not_reached(driver):
 
 
 @pytest.mark.parametrize("port", [0, 65536, 1 << 31])
-def test_what_is_no_port(driver, port):
+def test_invalid_port_numbers(driver, port):
     refused(INVALID, driver.open(prelude=False).exchange, port)
 
 
@@ -100,8 +100,8 @@ def wardens_running():
     return found
 
 
-def test_the_warden_stays_where_it_was(driver):
-    """Its own network namespace is that of before, and it has no socket in a box's."""
+def test_the_warden_stays_in_its_network_namespace(driver):
+    """The warden stays in its network namespace and leaks no descriptors of connections."""
     box = driver.open(prelude=False)
     box.expect("ok", ECHO + 'listen("127.0.0.1", 8000, "four")')
     inner = os.readlink(f"/proc/{box.pid}/ns/net")
@@ -113,12 +113,13 @@ def test_the_warden_stays_where_it_was(driver):
         refused(NOT_FOUND, box.exchange, 8001)
     assert {entry: os.readlink(entry / "ns/net") for entry in wardens} == before
     assert inner not in before.values()
-    for entry in wardens:  # which make boxes meanwhile
+    for entry in wardens:  # they make boxes meanwhile, which need a few descriptors
         assert len(os.listdir(entry / "fd")) < descriptors[entry] + 50
 
 
-def test_a_network_that_was_reached_is_not_used_again(driver):
-    """What may still be connecting must not meet the next box."""
+def test_a_network_with_a_connection_is_not_recycled(driver):
+    """The warden does not recycle a network namespace that a connection from outside entered, so
+    that a late connection cannot reach the next box."""
     if not driver.place.user.is_root:
         pytest.skip("the namespace is looked up by the kernel's pid")
     seen = set()
@@ -128,12 +129,12 @@ def test_a_network_that_was_reached_is_not_used_again(driver):
         assert name not in seen
         seen.add(name)
         refused(NOT_FOUND, box.exchange, 8000)
-        held = os.open(f"/proc/{box.pid}/ns/net", os.O_RDONLY)  # so that its number is not given again
+        held = os.open(f"/proc/{box.pid}/ns/net", os.O_RDONLY)  # or Linux reuses its inode
         box.close()
         seen.add(held)
 
 
-def test_of_a_session_that_is_gone(driver):
+def test_a_port_of_a_closed_session(driver):
     box = driver.open(prelude=False)
     box.close()
     with pytest.raises(Refused):

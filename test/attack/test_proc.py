@@ -1,4 +1,4 @@
-"""/proc, /sys, pid 1: own processes only, and nothing that belongs to the host."""
+"""/proc, /sys and pid 1: a box finds only its own processes and nothing of the host."""
 import os
 import pathlib
 
@@ -83,11 +83,11 @@ names = ["kcore", "kmsg", "kallsyms", "keys", "key-users", "sched_debug", "timer
 answer = {n: attempt(lambda: os.listdir("/proc/" + n) if os.path.isdir("/proc/" + n) else
                      open("/proc/" + n, "rb").read().decode()) for n in names}
 ''')
-    told = {name for name, text in answer.items() if text not in ("ENOENT", "ENOTDIR", "", [])}
-    assert told - {"net/../sys"} <= MADE_UP, answer
+    shown = {name for name, text in answer.items() if text not in ("ENOENT", "ENOTDIR", "", [])}
+    assert shown - {"net/../sys"} <= MADE_UP, answer
 
 
-def test_own_knobs(box):
+def test_own_proc_settings_cannot_be_written(box):
     answer = box.ask(r'''
 def write(name, text):
     with open("/proc/self/" + name, "w") as f: f.write(text)
@@ -113,8 +113,8 @@ answer = [resource.getrlimit(resource.RLIMIT_CORE), os.WCOREDUMP(status), attemp
     assert answer[3] == []
 
 
-def test_overwrite_the_own_program(box):
-    """runc's CVE-2019-5736: /proc/self/exe, opened for writing when nothing executes it."""
+def test_overwrite_its_own_program(box):
+    """/proc/self/exe cannot be opened for writing, not even after its exec ended (CVE-2019-5736)."""
     answer = box.ask(r'''
 import os, subprocess
 script = """
@@ -168,7 +168,7 @@ answer = out
     assert set(answer) <= {"ENOTTY", "EPERM", "EBADF", "ENOTSOCK", "EINVAL"}, answer
 
 
-def test_environment_holds_nothing_of_the_host(driver):
+def test_environment_contains_nothing_of_the_host(driver):
     box = driver.open()
     environment = box.ask("import os; answer = dict(os.environ)")
     assert set(environment) <= {
@@ -197,7 +197,7 @@ for name in sorted(os.listdir("/proc/self/fd"), key=int):
         assert not any("net:[" in path or "pidfd" in path or "seccomp" in path for path in outside)
 
 
-def test_a_second_session_gets_none_of_the_firsts(driver):
+def test_a_second_session_inherits_no_descriptors(driver):
     one = driver.open()
     one.expect("ok", "f = open('mine', 'w'); import socket; s = socket.socketpair()")
     two = driver.open()
@@ -205,7 +205,7 @@ def test_a_second_session_gets_none_of_the_firsts(driver):
 
 
 @pytest.mark.parametrize("name", ["_reckon", "__main__"])
-def test_command_line_holds_no_secret(box, name):
+def test_command_line_contains_no_secret(box, name):
     line = box.ask("answer = open('/proc/self/cmdline').read().split('\\0')")
     assert line[0].startswith("/opt/reckon/reckon-zygote-")
     assert not any("/work" in word or "/root" in word or "/var" in word for word in line), name

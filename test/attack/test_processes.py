@@ -1,4 +1,4 @@
-"""Programs and terminals beside a kernel: behind its walls, counted, ended, and nobody else's."""
+"""Programs and terminals next to a kernel: same walls, own limits, ended with the session."""
 import os
 import pathlib
 import re
@@ -13,7 +13,7 @@ NOT_FOUND, INVALID, LIMIT, TIMEOUT, LOST = -2, -1, -4, -5, -8
 
 
 def host_pid(box, inner):
-    """The process of a box with this number inside, as the host counts."""
+    """The host's pid of the process that has this pid in the box."""
     for entry in pathlib.Path("/proc").iterdir():
         if entry.name.isdigit() and same_namespace(entry, box) and \
                 status_of(entry.name).get("NSpid", "").split()[-1:] == [str(inner)]:
@@ -22,7 +22,7 @@ def host_pid(box, inner):
 
 
 def inside(box, name):
-    """Processes of the box that have this name, seen from outside."""
+    """The host's pids of the box's processes that have this name."""
     return [int(entry.name) for entry in pathlib.Path("/proc").iterdir()
             if entry.name.isdigit() and same_namespace(entry, box)
             and name in status_of(entry.name).get("Name", "")]
@@ -52,7 +52,7 @@ def test_a_command_has_pipes_and_a_status(driver):
     state = ended(run)
     assert (state["cause"], state["exit_code"], state["signal"]) == ("exit", 3, 0)
     assert state["processes_peak"] >= 1
-    if driver.place.user.is_root:  # else it is counted in ticks
+    if driver.place.user.is_root:  # without cgroups Linux counts in ticks
         assert state["cpu_ns"] > 0
     assert box.processes() == [{"number": run.number, "pid": run.pid, "running": False}]
     run.close()
@@ -67,10 +67,10 @@ def test_input_is_piped_and_ends(driver):
     assert run.read_until(b"hello\n") == b"hello\n"
     run.close_input()
     assert ended(run)["exit_code"] == 0
-    assert box.process("cat; echo end").read_all() == b"end\n"  # nothing to read without a pipe
+    assert box.process("cat; echo end").read_all() == b"end\n"  # no input without a pipe
 
 
-def test_what_cannot_start_says_why(driver):
+def test_a_failed_start_names_the_cause(driver):
     box = driver.open(prelude=False)
     assert "no-such-program" in refused(NOT_FOUND, box.process, argv=["no-such-program"]).message
     assert "/nowhere" in refused(INVALID, box.process, "true", cwd="/nowhere").message
@@ -83,7 +83,7 @@ def test_what_cannot_start_says_why(driver):
     assert box.processes() == []
 
 
-def test_descriptors_and_numbers_are_those_of_the_box(driver):
+def test_descriptors_and_pids_are_those_of_the_box(driver):
     box = driver.open(prelude=False)
     run = box.process(argv=["ls", "-1", "/proc/self/fd"])
     assert run.read_all().split() == [b"0", b"1", b"2", b"3"]  # 3: the directory that ls reads
@@ -114,7 +114,7 @@ def test_signals_reach_the_group(driver):
     trap.close()
 
 
-def test_limits_of_time_are_typed(driver):
+def test_time_limits_have_their_own_causes(driver):
     box = driver.open(prelude=False)
     run = box.process("echo before; sleep 1000 & sleep 1000", wall_ms=300)
     assert ended(run)["cause"] == "timeout" and run.read_all() == b"before\n"
@@ -125,7 +125,7 @@ def test_limits_of_time_are_typed(driver):
 
 
 @pytest.mark.one_user
-def test_memory_has_a_typed_end_and_the_kernel_lives(driver):
+def test_out_of_memory_ends_the_program_and_not_the_session(driver):
     box = driver.open(prelude=False, memory_bytes=128 * MIB, disk_bytes=16 * MIB)
     box.expect("ok", "x = 5")
     eater = "import os\nif os.fork():\n    pass\nheld = [b'x' * (1 << 20) for _ in range(100)]\nos.wait()"
@@ -135,7 +135,7 @@ def test_memory_has_a_typed_end_and_the_kernel_lives(driver):
     assert box.run("x")["status"] in ("ok", "kernel_died", "out_of_memory")
 
 
-def test_usage_is_that_of_the_process_and_what_it_started(driver):
+def test_usage_includes_child_processes(driver):
     box = driver.open(prelude=False)
     run = box.process("for i in 1 2 3 4 5; do sleep 0.3 & done; "
                       "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; wait")
@@ -152,7 +152,7 @@ def test_usage_is_that_of_the_process_and_what_it_started(driver):
 
 
 @pytest.mark.parametrize("terminal", [False, True])
-def test_a_process_stands_behind_the_walls_of_a_kernel(driver, terminal):
+def test_a_process_has_the_walls_of_a_kernel(driver, terminal):
     box = driver.open(prelude=False)
     run = box.process(argv=["sleep", "1000"], terminal=terminal)
     pid = host_pid(box, run.pid)
@@ -174,7 +174,7 @@ def test_a_process_stands_behind_the_walls_of_a_kernel(driver, terminal):
             assert mine == its
 
 
-def test_what_a_process_may_not_do(driver):
+def test_system_calls_and_files_that_a_process_is_refused(driver):
     box = driver.open()
     code = """
 import ctypes, os, errno
@@ -196,7 +196,7 @@ for path in ("/proc/1/root", "/proc/1/fd", "/sys/fs/cgroup", "/dev/kmsg", "/dev/
 # ---- terminals --------------------------------------------------------------------------------
 
 
-def test_a_terminal_is_one(driver):
+def test_a_terminal_has_a_name_a_size_and_input(driver):
     box = driver.open(prelude=False)
     run = box.process("tty; stty size; echo $TERM; ps -o tty= -p $$ 2>/dev/null; read x; stty size; "
                       "echo got $x", terminal=True, rows=30, columns=100)
@@ -227,10 +227,10 @@ def test_control_characters_are_signals(driver):
     job.write("\x1a")
     shown = job.read_until(b"Stopped")
     if b"@@" not in shown.partition(b"Stopped")[2]:
-        job.read_until(b"@@ ")  # what is typed before may be dropped
+        job.read_until(b"@@ ")  # bash may drop input that arrives before the prompt
     job.write("kill -KILL %1\n")
     settle(lambda: inside(box, "sleep") == [])
-    job.write("\x04")  # the first may only be told of the job
+    job.write("\x04")
     job.read_until(b"exit")
     job.close()
 
@@ -244,8 +244,8 @@ def test_programs_open_terminals_of_their_own(driver):
     assert re.match(r"/dev/pts/\d+\s+0", box.expect("ok", code)["stdout"])
 
 
-def test_no_terminal_is_fed_by_another_program(driver):
-    """TIOCSTI: not from inside, neither to the own terminal nor to another of the same session."""
+def test_no_program_can_insert_terminal_input(driver):
+    """TIOCSTI is refused, on the program's own terminal and on another one of the same session."""
     box = driver.open(prelude=False)
     code = """
 import fcntl, os, glob, errno
@@ -276,7 +276,7 @@ def test_terminals_of_other_boxes_cannot_be_named(driver):
     box, other = driver.open(prelude=False), driver.open(prelude=False)
     other_terminal = other.process(argv=["cat"], terminal=True)
     list_pts = "ls /dev/pts; ls -l /dev/ptmx; cat < /dev/tty || echo none"
-    assert box.process(list_pts).read_all().split()[0] == b"ptmx"  # none but the multiplexer
+    assert box.process(list_pts).read_all().split()[0] == b"ptmx"  # only the multiplexer
     own = box.process("tty; cat", terminal=True)
     assert b"/dev/pts/0" in own.read_until(b"pts/0")
     hostname = box.process("for i in 0 1 2 3 4; do echo x > /dev/pts/$i; done 2>/dev/null; true")
@@ -286,7 +286,7 @@ def test_terminals_of_other_boxes_cannot_be_named(driver):
     assert refuse.read_all() == b"refused\nrefused\n"
 
 
-def test_a_box_has_its_own_number_of_terminals(driver):
+def test_the_number_of_terminals_of_a_box_is_limited(driver):
     box = driver.open(prelude=False)
     code = ("import os\nheld = []\ntry:\n    while len(held) < 1000: held.append(os.openpty())\n"
             "except OSError as e: print(len(held), e.errno)")
@@ -302,7 +302,7 @@ DAEMON = ("import os, signal\nfor s in (1, 2, 15): signal.signal(s, signal.SIG_I
           "os.execlp('sleep', 'left-daemon', '1000')")
 
 
-def test_what_a_process_leaves_ends_with_it(driver):
+def test_a_daemon_of_a_process_ends_with_it(driver):
     box = driver.open(prelude=False)
     box.expect("ok", "import subprocess; kept = subprocess.Popen(['sleep', '1000'])")
     run = box.process(argv=["python3", "-c", DAEMON])
@@ -313,7 +313,7 @@ def test_what_a_process_leaves_ends_with_it(driver):
 
 
 @pytest.mark.one_user
-def test_a_detached_server_stays_until_it_is_closed(driver):
+def test_a_detached_server_runs_until_it_is_closed(driver):
     box = driver.open(prelude=False)
     run = box.process("python3 -m http.server 8123 >/dev/null 2>&1 & echo started", detach=True)
     assert run.read_all() == b"started\n"
@@ -324,14 +324,14 @@ def test_a_detached_server_stays_until_it_is_closed(driver):
             "    except OSError: time.sleep(.1)"
     assert box.expect("ok", fetch)["stdout"] == "200\n"
     assert run.state()["left"] >= 1
-    box.restart()  # the kernel's processes end, these do not
+    box.restart()  # ends the kernel's processes only
     assert box.expect("ok", fetch)["stdout"] == "200\n"
     run.close()
     assert box.expect("ok", "import socket; print(socket.socket().connect_ex(('127.0.0.1', 8123)))"
                       )["stdout"] == "111\n"
 
 
-def test_processes_and_kernels_end_apart(driver):
+def test_processes_and_kernels_end_independently(driver):
     box = driver.open(prelude=False)
     run = box.process("echo here; sleep 1000")
     run.read_until(b"here")
@@ -365,7 +365,7 @@ def test_nothing_outlives_the_session(driver):
                         )["stdout"] == "free\n"
 
 
-def test_a_dead_client_takes_its_processes_along(driver, place, state):
+def test_processes_end_with_a_dead_client(driver, place, state):
     from attack import Driver
     other = Driver(place, state)
     box = other.open(prelude=False)
@@ -377,8 +377,9 @@ def test_a_dead_client_takes_its_processes_along(driver, place, state):
 
 
 @pytest.mark.one_user
-def test_nobody_escapes_the_accounts(driver):
-    """Daemons that changed session and parent are counted where they began."""
+def test_daemons_cannot_escape_accounting(driver):
+    """CPU time of a daemon that changed session and parent counts for the process that started it,
+    and its limit still applies."""
     box = driver.open(prelude=False)
     burn = ("import os\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\n"
             "import time\nend = time.process_time() + .5\nwhile time.process_time() < end: pass\n"
@@ -415,7 +416,7 @@ def test_two_hundred_processes_and_fifty_terminals(driver):
 
 
 @pytest.mark.one_user
-def test_the_limit_of_processes_holds_for_what_is_started(driver):
+def test_the_process_limit_includes_started_programs(driver):
     box = driver.open(prelude=False, pids=16)
     runs = []
     with pytest.raises(Refused) as info:
@@ -427,8 +428,8 @@ def test_the_limit_of_processes_holds_for_what_is_started(driver):
     assert ended(box.process("exit 0"))["exit_code"] == 0
 
 
-def test_a_stopped_launch_keeps_nobody_waiting(driver):
-    """A program of the box stops whatever appears beside it; others are served meanwhile."""
+def test_a_stopped_launch_does_not_block_other_boxes(driver):
+    """A program of the box stops every new process: starts fail in time, and another box works."""
     box, other = driver.open(prelude=False), driver.open(prelude=False)
     box.expect("ok", """
 import os, signal, subprocess, sys

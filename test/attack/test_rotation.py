@@ -1,4 +1,4 @@
-"""Zygotes are replaced: layout and hash seed of a session's neighbours are not its own for ever."""
+"""The warden replaces zygotes, so that few sessions share an address layout and a hash seed."""
 import time
 
 import pytest
@@ -12,14 +12,14 @@ LAYOUT = "import os; answer = [id(object), hash('x'), [int(line.split('-')[0], 1
 
 @pytest.fixture
 def rotating(place, state):
-    """A warden of its own that replaces a zygote after three kernels."""
+    """The driver of a private warden that replaces a zygote after three kernels."""
     driver = Driver(place, state, "--private", env={"RECKON_ROTATE": "3"})
     yield driver
     driver.close()
 
 
 def until_replaced(driver, before):
-    """Opens sessions until one has another layout; each of them must be served at once."""
+    """Opens sessions, which must all work, until one has another layout; returns that layout."""
     for _ in range(100):
         box = driver.open(flags=4, prelude=False)
         layout = box.ask(LAYOUT)
@@ -42,7 +42,7 @@ def test_layout_and_hashes_change(rotating):
 
 
 def test_a_session_outlives_its_zygote(rotating):
-    """It runs on, answers to questions, and can be branched although its zygote is gone."""
+    """A session runs, lists variables, times out and can be branched after its zygote has ended."""
     box = rotating.open(flags=4, prelude=False)
     first = box.ask("x = 41; open('f', 'w').write('file')\n" + LAYOUT)
     old = set(zygotes_of(rotating, "reckon-zygote-python"))
@@ -59,8 +59,8 @@ def test_a_session_outlives_its_zygote(rotating):
     assert box.ask("answer = x") == 41
 
 
-def test_nothing_piles_up(rotating):
-    """Old zygotes, parked kernels and half kernels end: what is left does not grow."""
+def test_old_zygotes_do_not_pile_up(rotating):
+    """Old zygotes end, so the number of the warden's zygote processes does not grow."""
     seen, layout = [], None
     for _ in range(3):
         layout = until_replaced(rotating, layout)
@@ -69,7 +69,7 @@ def test_nothing_piles_up(rotating):
     assert max(seen) <= 8, seen
 
 
-def test_bash_zygotes_too(rotating):
+def test_bash_zygotes_are_replaced(rotating):
     if not rotating.place.user.is_root:
         pytest.skip("only root can look at the maps of a kernel")
     seen = set()
@@ -103,20 +103,20 @@ answer = sorted(found)
 
 
 @pytest.mark.parametrize("flags", [0, 2, 4])
-def test_nothing_of_the_starters_environment_is_in_a_kernel(place, state, flags):
-    """Neither the caller's variables nor those of whoever started the warden reach a zygote."""
+def test_the_environment_of_the_warden_is_not_in_a_kernel(place, state, flags):
+    """Environment variables of the process that started the warden do not reach a kernel."""
     driver = Driver(place, state, "--private", env={"API_KEY": "SEC" + "canaryA", "RECKON_X": "SEC"
                                                     + "canaryB", "PATH": "/usr/bin:/SECcanaryC"})
     try:
         answer = driver.open(flags=flags, prelude=False).ask(SCAN)
-        assert "OWNcanary1" in answer, "the scan finds what is there"
+        assert "OWNcanary1" in answer, "the scan must find its own canary"
         assert not [name for name in answer if name.startswith("SECcanary")], answer
     finally:
         driver.close()
 
 
 @pytest.mark.parametrize("library", ["random.random()", "numpy.random.random()"])
-def test_two_sessions_have_two_streams(rotating, library):
+def test_sessions_draw_different_random_numbers(rotating, library):
     template = "data" if "numpy" in library else "python"
     if not (rotating.place.templates / template / "template.ini").exists():
         pytest.skip(f"the template {template} is not built")
@@ -129,8 +129,8 @@ def test_two_sessions_have_two_streams(rotating, library):
     assert len(set(values)) == len(values)
 
 
-def test_as_many_templates_as_there_is_room_for(place, state):
-    """Thirty-two that sessions use; one that none uses any more makes room, whoever asked for it."""
+def test_sessions_use_at_most_32_templates(place, state):
+    """Sessions can use 32 templates at once; a template without sessions makes room for another."""
     folder = place.folder("many-templates")
     for number in range(34):
         (folder / f"t{number}").mkdir()

@@ -1,7 +1,7 @@
-"""What a session may ask for against side channels of the processor, read from outside the box.
+"""Walls against side channels of the processor (core scheduling, speculation), read from the host.
 
-Every test holds on every host: where Linux has the means the wall must stand, and where it has not,
-the session must be told so, and a strict one refused. Neither is ever passed over.
+Every test runs on every host: where Linux supports the wall it must be on; elsewhere the record
+must have a diagnostic, and a strict session must be refused.
 """
 import ctypes
 import os
@@ -21,18 +21,18 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 
 def cookie_of(pid):
-    """Of a process's core scheduling; None where the host has none."""
+    """The core scheduling cookie of a process; None if the host does not support it."""
     cookie = ctypes.c_ulonglong()
     done = libc.prctl(PR_SCHED_CORE, GET, pid, THREAD, ctypes.byref(cookie))
     return cookie.value if done == 0 else None
 
 
-def told(record):
+def wall_messages(record):
     return [note["message"] for note in record["diagnostics"] if note["code"] == "wall_missing"]
 
 
 def family_of(box):
-    """The kernel, what it started, its pid 1 and its twin: all that hangs on the box's cookie."""
+    """Processes that share the box's cookie: the kernel, its children, pid 1 and the twin."""
     inside = os.stat(f"/proc/{box.pid}/ns/pid").st_ino
     found = {int(status_of(box.pid)["PPid"])} if box.about["has_twin"] else set()
     for name in os.listdir("/proc"):
@@ -52,16 +52,16 @@ def guarded(driver):
 def check_core(box, record):
     own = cookie_of(os.getpid())
     if own is None:
-        assert any(text.startswith(SHARE_A_CORE) for text in told(record)), record["diagnostics"]
+        assert any(text.startswith(SHARE_A_CORE) for text in wall_messages(record)), record["diagnostics"]
         return None
-    assert not any(text.startswith(SHARE_A_CORE) for text in told(record))
+    assert not any(text.startswith(SHARE_A_CORE) for text in wall_messages(record))
     cookies = {cookie_of(pid) for pid in family_of(box)}
     assert len(cookies) == 1 and not cookies & {0, own}, cookies
     return cookies.pop()
 
 
 def check_speculation(pid, record):
-    """The test's own process shows what the host can switch."""
+    """Compares with the status of the test's own process, which shows what the host can switch."""
     fields = ("Speculation_Store_Bypass", "SpeculationIndirectBranch")
     host = [status_of(os.getpid()).get(name, "") for name in fields]
     box = [status_of(pid).get(name, "") for name in fields]
@@ -71,7 +71,7 @@ def check_speculation(pid, record):
         else:
             assert now == before
     is_held = all(now in HELD for now in box)
-    assert is_held != any(text.startswith(SPECULATE) for text in told(record)), (box, record)
+    assert is_held != any(text.startswith(SPECULATE) for text in wall_messages(record)), (box, record)
 
 
 def test_a_core_is_not_shared(guarded, driver):
@@ -79,7 +79,7 @@ def test_a_core_is_not_shared(guarded, driver):
     other = driver.open(flags=CORE, prelude=False)
     second = check_core(other, other.expect("ok", "x = 1"))
     plain = driver.open(prelude=False)
-    assert told(plain.expect("ok", "x = 1")) == []
+    assert wall_messages(plain.expect("ok", "x = 1")) == []
     if first is not None:
         assert first != second
         assert cookie_of(plain.pid) == 0
@@ -89,7 +89,7 @@ def test_speculation_is_off(guarded):
     check_speculation(guarded.pid, guarded.expect("ok", "x = 1"))
 
 
-def test_what_a_cell_starts_inherits_both(guarded):
+def test_child_processes_inherit_both_walls(guarded):
     record = guarded.expect("ok", "import subprocess; p = subprocess.Popen(['sleep', '60'])")
     check_core(guarded, record)
     children = [pid for pid in family_of(guarded) if status_of(pid).get("Name") == "sleep"]
@@ -97,7 +97,7 @@ def test_what_a_cell_starts_inherits_both(guarded):
     check_speculation(children[0], record)
 
 
-def test_code_cannot_undo_them(guarded):
+def test_code_cannot_remove_either_wall(guarded):
     before = guarded.expect("ok", "import ctypes; call = ctypes.CDLL(None).prctl")
     # PR_SET_SPECULATION_CTRL with PR_SPEC_ENABLE, PR_SCHED_CORE_CREATE: 0 would be success.
     assert 0 not in guarded.ask("answer = [call(53, 0, 2, 0, 0), call(53, 1, 2, 0, 0), "
@@ -107,14 +107,14 @@ def test_code_cannot_undo_them(guarded):
 
 
 @pytest.mark.parametrize("language", ["python", "bash"])
-def test_every_kernel_has_them(driver, language):
+def test_every_kernel_has_both_walls(driver, language):
     box = driver.open(flags=CORE | SPECULATION, language=language, prelude=False)
     record = box.expect("ok", "true" if language == "bash" else "1")
     check_core(box, record)
     check_speculation(box.pid, record)
 
 
-def test_a_branch_has_its_own(guarded):
+def test_a_branch_has_its_own_cookie(guarded):
     if not guarded.about["has_twin"]:
         pytest.skip("no twins on this host")
     first = check_core(guarded, guarded.expect("ok", "x = 1"))
@@ -129,12 +129,12 @@ def test_strict_refuses_what_the_host_lacks(reckon):
     host = status_of(os.getpid())
     can_hold = all(host.get(name, "") in HELD or host.get(name, "").startswith(SWITCHED)
                    for name in ("Speculation_Store_Bypass", "SpeculationIndirectBranch"))
-    for name, is_there in (("core", cookie_of(os.getpid()) is not None),
-                           ("speculation", can_hold)):
+    for name, is_supported in (("core", cookie_of(os.getpid()) is not None),
+                               ("speculation", can_hold)):
         plain = reckon("run", "-t", "python", "--private", "--strict", "-c", "print(1)")
         done = reckon("run", "-t", "python", "--private", "--strict", "--isolate-cpu", name, "-c",
                       "print(1)")
-        if plain.status == 0 and is_there:
+        if plain.status == 0 and is_supported:
             assert (done.status, done.out) == (0, "1\n"), done.err
         else:
             assert done.status == 125 and done.out == ""

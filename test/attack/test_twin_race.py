@@ -1,9 +1,9 @@
-"""The page behind a twin's system call is one that somebody outside of the box can write to.
+"""A writer outside of the box races with the warden for the page of a twin's system call.
 
 A session maps a file of a `:rw` mount over program code; a second session, or a process of the host,
-writes to that file while the first is branched. The box that stands still is not the one that
-writes, so whatever is checked can be another instruction a moment later: the warden has to take the
-page away from the file first, or refuse. What must never be seen is a step that went elsewhere.
+writes to that file while the first is branched. The warden freezes the box but not the writer, so
+an instruction can change after the check: the warden must refuse the branch. No step of the twin
+may run another instruction.
 """
 import mmap
 import pathlib
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(platform.machine() != "x86_64",
 
 ROUNDS = 40
 LOST, BUSY = -8, -1
-# Its own code, changed under it, ended the session: before a branch began.
+# Messages when the changed code ended the session before a branch began.
 OWN_END = ("the kernel ended", "trace process")
 
 FIND = r'''
@@ -28,7 +28,7 @@ at = address + _ct.string_at(address, 64).index(b"\x0f\x05")
 low = at & ~4095
 '''
 
-# A file with the code's own bytes is put over the code, as shared or as private memory.
+# Maps a file with the same bytes over the code, as shared or private memory.
 MAP = r'''
 import os
 fd = os.open("/mnt/shared/code", os.O_RDWR)
@@ -37,7 +37,7 @@ _libc.mmap.argtypes = [_ct.c_void_p, _ct.c_size_t, _ct.c_int, _ct.c_int, _ct.c_i
 print(_libc.mmap(low, 4096, PROT, 0x10 | KIND, fd, 0) == low)
 '''
 
-# In machine code: the instruction becomes `int 0x80` and itself again, without end.
+# A loop in machine code that changes the instruction to `int 0x80` and back.
 FLIP = r'''
 import mmap, os, threading
 fd = os.open("/mnt/shared/code", os.O_RDWR)
@@ -54,7 +54,7 @@ race.start()
 
 
 class HostWriter:
-    """The same by a thread of this process."""
+    """Does the same as FLIP in a thread of this process."""
 
     def __init__(self, path, offset):
         self.file = open(path, "r+b")
@@ -99,7 +99,7 @@ def branch_often(box):
 
 @pytest.mark.parametrize("writer", ["session", "host"])
 @pytest.mark.parametrize("kind, protection", [("shared", 7), ("shared", 5), ("private", 5)])
-def test_the_code_is_a_file_that_others_write(driver, shared, kind, protection, writer):
+def test_a_branch_with_code_in_a_file_that_others_write(driver, shared, kind, protection, writer):
     box = driver.open(shared=shared)
     if not box.about["has_twin"]:
         pytest.skip("no twins on this host")
@@ -125,14 +125,15 @@ def test_the_code_is_a_file_that_others_write(driver, shared, kind, protection, 
     for outcome in outcomes - {"branched"}:
         assert "changed program code" in outcome, outcomes
     assert "branched" not in outcomes
-    # Nothing of the warden's got into the file.
+    # The warden wrote nothing to the file.
     after = (shared / "code").read_bytes()
     assert after[:offset] + after[offset + 2:] == code[:offset] + code[offset + 2:]
     assert after[offset:offset + 2] in (b"\x0f\x05", b"\xcd\x80")
 
 
-def test_a_file_that_is_cut_takes_private_pages_along(driver, shared):
-    """A written private page of a file goes when it is truncated, so a copy of it helps nobody."""
+def test_a_branch_with_code_in_a_private_page_of_a_file(driver, shared):
+    """Truncating a file also drops its private pages, so the warden refuses to branch while a private
+    page of a file, even a written one, contains the twin's code."""
     box = driver.open(shared=shared)
     if not box.about["has_twin"]:
         pytest.skip("no twins on this host")
@@ -144,13 +145,13 @@ def test_a_file_that_is_cut_takes_private_pages_along(driver, shared):
     with pytest.raises(Refused) as refused:
         box.branch()
     assert "changed program code" in refused.value.message
-    # With the code where it was, or in memory of its own, there is nothing against it.
+    # A branch succeeds when the code is in anonymous memory.
     box.expect("ok", ANONYMOUS)
     copy = box.branch()
     assert copy.ask("answer = x + 1") == 42
 
 
-# The page becomes anonymous: mapped elsewhere, filled, and moved over the code.
+# Fills an anonymous page with the code and moves it over the code.
 ANONYMOUS = r'''
 text = _ct.string_at(low, 4096)
 made = _libc.mmap(None, 4096, 7, 0x22, -1, 0)

@@ -1,7 +1,6 @@
-"""Walls behind other walls: each is looked at by itself, so that none can go and nobody notices.
+"""Redundant walls: each is tested on its own, because an attack that two walls stop tests neither.
 
-An attack that two walls stop tells nothing about either. tools/wall-test takes each of them away and
-demands that the test named there fails.
+tools/wall-test removes one wall at a time and checks that the test named there fails.
 """
 import os
 import pathlib
@@ -22,8 +21,8 @@ def kernel(request, box):
     return box.branch()
 
 
-# A program started by execve is dumpable, so its own files in /proc are its own to write to: only
-# Landlock keeps it from that. (The shell's number of the line is what it says of the refusal.)
+# A program started by execve is dumpable and so may write its own files in /proc: only Landlock
+# prevents that.
 WRITE_OWN_NAME = r'''
 import subprocess
 done = subprocess.run(["sh", "-c", "echo x > /proc/self/comm && cat /proc/self/comm"],
@@ -39,19 +38,19 @@ def landlock_abi():
 
 @pytest.mark.skipif(landlock_abi() < 1, reason="no Landlock here")
 def test_landlock_keeps_files_from_being_written(kernel):
-    out, told = kernel.ask(WRITE_OWN_NAME)
-    assert out == "" and "Permission denied" in told
+    out, err = kernel.ask(WRITE_OWN_NAME)
+    assert out == "" and "Permission denied" in err
 
 
 @pytest.mark.skipif(landlock_abi() < 6, reason="Landlock without scopes")
 def test_landlock_keeps_signals_in(kernel):
-    """pid 1 of the box has the same uid, but is not in the kernel's domain."""
+    """A kernel cannot signal pid 1, which has the same uid but is outside of its Landlock domain."""
     assert kernel.ask("import os; answer = [attempt(os.kill, 1, 0), attempt(os.kill, os.getpid(), 0)]") \
         == ["EPERM", None]
 
 
 @AS_ROOT
-def test_no_user_namespace_fits_in_a_box(kernel):
+def test_no_user_namespace_can_be_made_in_a_box(kernel):
     done = subprocess.run(["nsenter", "-U", "--preserve-credentials", "-t", str(kernel.pid), "cat",
                            "/proc/sys/user/max_user_namespaces"], capture_output=True, text=True,
                           check=True)
@@ -65,7 +64,7 @@ def mounts_of(pid):
 
 
 @AS_ROOT
-def test_no_mount_of_a_box_takes_set_user_ids(driver, place, state):
+def test_no_mount_of_a_box_allows_set_user_ids(driver, place, state):
     folder = place.base / "writable"
     folder.mkdir(exist_ok=True)
     folder.chmod(0o777)
@@ -82,7 +81,7 @@ def test_no_mount_of_a_box_takes_set_user_ids(driver, place, state):
 
 
 def group_file(pid, controller, name):
-    """What stands in a file of the process's control group, v1 or v2."""
+    """The content of a file of the process's cgroup, v1 or v2."""
     for line in pathlib.Path(f"/proc/{pid}/cgroup").read_text(encoding="utf-8").splitlines():
         _, names, path = line.split(":", 2)
         if controller in names.split(","):
@@ -96,7 +95,7 @@ def group_file(pid, controller, name):
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
 def test_groups_have_limits(driver):
-    """A box's own rlimits would stop a fork bomb as well; the group counts what they do not."""
+    """The cgroups of a box have limits of their own, in addition to its rlimits."""
     box = driver.open(pids=40, memory_bytes=64 * MIB, disk_bytes=16 * MIB)
     for kernel in (box, box.branch()):
         assert 40 <= int(group_file(kernel.pid, "pids", "pids.max")) <= 44
@@ -106,13 +105,13 @@ def test_groups_have_limits(driver):
 
 
 def test_a_kernel_is_not_dumpable(kernel):
-    """What /proc shows of it is not for others of its uid, and a crash writes no core."""
+    """Other processes of its uid cannot read a kernel's /proc files, and a crash writes no core."""
     assert kernel.ask("import resource; answer = [call('prctl', 3), "
                       "resource.getrlimit(resource.RLIMIT_CORE)]") == [0, [0, 0]]
 
 
-def test_pid_1_can_do_nothing_but_wait(box):
-    """It has a filter of its own: a captured one has no system call."""
+def test_pid_1_has_its_own_filter(box):
+    """pid 1 has its own seccomp filter and no_new_privs."""
     own = os.readlink(f"/proc/{box.pid}/ns/pid")
     init = next(pid for pid in os.listdir("/proc") if pid.isdigit() and
                 status_of(pid).get("Name") == "reckon-init" and

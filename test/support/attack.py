@@ -329,7 +329,7 @@ ACCOUNT = re.compile(r"/reckon-\d+/[\w-]+/(?:box/)?(?:cpu|cpuacct|memory|pids)\.
 ACCOUNTS_KEPT = 256
 
 
-class Weight:
+class HostUsage:
     """What a host carries for one place: processes, mounts, cgroups, the wardens' descriptors."""
 
     def __init__(self, leftovers):
@@ -380,7 +380,7 @@ class Weight:
                         (name in names or not name.startswith("reckon-"))]
         return count
 
-    def steady(self, quiet=1, seconds=10):
+    def when_stable(self, quiet=1, seconds=10):
         """Waits until nothing has changed for a while; returns what it is then."""
         deadline = time.monotonic() + seconds * PATIENCE
         last, since = self.measure(), time.monotonic()

@@ -1,6 +1,6 @@
-"""Short turns of a processor for who begins, long ones for who computes: sched_slice.c.
+"""The warden gives a cell short time slices when it begins and long ones later: sched_slice.c.
 
-What is read is what Linux keeps for each task.
+The tests read the slice of each task with sched_getattr().
 """
 import os
 import time
@@ -25,7 +25,7 @@ def tasks(box):
     return [int(name) for name in os.listdir(f"/proc/{box.pid}/task")]
 
 
-def test_a_cell_begins_with_short_turns_and_goes_on_with_long_ones(driver, usual):
+def test_a_cell_begins_with_short_slices_and_gets_long_ones(driver, usual):
     box = driver.open(prelude=False)
     for _ in range(3):
         box.background(BUSY)
@@ -36,7 +36,7 @@ def test_a_cell_begins_with_short_turns_and_goes_on_with_long_ones(driver, usual
                    turn_of(box.pid) == on_this_host(usual, SHORT))
 
 
-def test_its_threads_go_on_with_long_ones(driver, usual):
+def test_threads_of_a_cell_get_long_slices(driver, usual):
     box = driver.open(prelude=False)
     box.background("import threading, time\n"
                    "other = threading.Thread(target=time.sleep, args=(2,))\nother.start()\n" + BUSY)
@@ -45,7 +45,7 @@ def test_its_threads_go_on_with_long_ones(driver, usual):
     assert box.join()["status"] == "ok"
 
 
-def test_a_branch_begins_anew(driver, usual):
+def test_a_branch_begins_with_short_slices(driver, usual):
     box = driver.open(prelude=False)
     box.expect("ok", BUSY)
     assert turn_of(box.pid) == on_this_host(usual, LONG)
@@ -58,8 +58,9 @@ def test_a_branch_begins_anew(driver, usual):
     assert copy.join()["status"] == "ok"
 
 
-def test_one_that_dies_or_goes_amid_its_beginning_takes_nobody_along(driver):
-    """The warden keeps those that begin in a list, and none of it may lead nowhere."""
+def test_a_kernel_that_ends_as_its_cell_begins_harms_no_other(driver):
+    """The warden lists the kernels whose cell begins; a kernel that dies or restarts must leave the
+    list, or the warden crashes and other sessions end."""
     stays = driver.open(prelude=False)
     for _ in range(10):
         box = driver.open(prelude=False)
@@ -74,7 +75,7 @@ def test_one_that_dies_or_goes_amid_its_beginning_takes_nobody_along(driver):
     stays.expect("ok", "1")
 
 
-def test_a_nicer_cell_stays_as_nice_as_it_is(driver):
+def test_a_cell_keeps_its_nice_value(driver):
     box = driver.open(prelude=False)
     box.expect("ok", "import os; os.nice(7)")
     box.expect("ok", BUSY)
