@@ -17,7 +17,7 @@ def test_a_forbidden_socket_family(box, family):
     assert set(answer) == {"EPERM"}
 
 
-def test_only_three_socket_families_pass(box):
+def test_every_socket_family_but_three_is_refused(box):
     answer = box.ask('answer = [f for f in range(0, 64) if not isinstance(call("socket", f, 2, 0), '
                      'str)] + [isinstance(call("socket", 40 + (1 << 32), 1, 0), int)]')
     assert answer == [1, 2, 10, False]
