@@ -1,4 +1,4 @@
-"""Tests of dialects ask a daemon as E2B's clients see it; of others, too, whom that does not disturb."""
+"""Tests of dialects use a daemon that is set up for E2B's clients; other dialects work there too."""
 import pytest
 from e2b_client import E2BServer
 

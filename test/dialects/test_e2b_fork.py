@@ -1,4 +1,4 @@
-"""A fork that is broken off leaves no snapshot: its client goes, its front or the daemon is killed."""
+"""An interrupted fork leaves no snapshot: its client disconnects, its front or the daemon is killed."""
 import json
 import os
 import signal
@@ -16,7 +16,7 @@ def snapshots(server):
 
 
 def begin(server, sandbox, count):
-    """A connection over which forks are being made, when the snapshot is there."""
+    """Requests forks and returns the connection once the snapshot exists."""
     sock = socket.create_connection(("127.0.0.1", server.port), SECONDS)
     body = json.dumps({"count": count, "timeout": 600})
     sock.sendall(f"POST /sandboxes/{sandbox['sandboxID']}/fork HTTP/1.1\r\nHost: localhost\r\nX-API-Key: {server.e2b_key}\r\n"
@@ -28,7 +28,7 @@ def begin(server, sandbox, count):
 
 
 def reset(sock):
-    """So that the daemon does not take it for a client that waits."""
+    """Closes with RST, because after a FIN a client may still wait for its response."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     sock.close()
 
@@ -41,7 +41,7 @@ def gone(server):
 
 
 def make(server):
-    """A sandbox with as many files as take a while to be restored."""
+    """A sandbox with so many files that restoring them takes a while."""
     sandbox = server.sandbox(timeout=600)
     body = b"".join(b'--b\r\nContent-Disposition: form-data; name="file"; filename="f%d"\r\n\r\n%d\r\n' % (i, i) for i in range(250))
     assert server.data(sandbox, 49983, "POST", "/files", body + b"--b--", **{"Content-Type": "multipart/form-data; boundary=b"})[0] == 200
@@ -52,32 +52,32 @@ def audited(server, action):
     return [each for each in server.ask("GET", "/audit?limit=500").json["entries"] if each["action"] == action]
 
 
-def test_a_client_that_goes(server):
+def test_a_fork_whose_client_disconnects(server):
     sandbox = make(server)
     reset(begin(server, sandbox, 20))
     gone(server)
     assert [each["target"] for each in audited(server, "snapshot.create")] == [each["target"] for each in audited(server, "snapshot.delete")]
-    # Before the snapshot is made, too.
+    # The same holds for clients that disconnect before the snapshot is made.
     for _ in range(5):
         connection = server.connect()
         connection.request("POST", f"/sandboxes/{sandbox['sandboxID']}/fork", json.dumps({"count": 20}), {"X-API-Key": server.e2b_key})
         reset(connection.sock)
     time.sleep(1)
     gone(server)
-    # One that waits gets all of them, and leaves no snapshot either.
+    # A client that waits gets all forks, and no snapshot remains either.
     made = server.control("POST", f"/sandboxes/{sandbox['sandboxID']}/fork", {"count": 2, "timeout": 600})[2]
     assert [list(each) for each in made] == [["sandbox"]] * 2 and snapshots(server) == []
     assert server.data(made[1]["sandbox"], 49983, "GET", "/files?path=f7")[2] == 7
 
 
-def test_a_front_that_is_killed(server):
+def test_a_fork_whose_front_is_killed(server):
     sock = begin(server, make(server), 20)
     os.kill(front_of(server), signal.SIGKILL)
     gone(server)
     sock.close()
 
 
-def test_a_daemon_that_is_killed(server):
+def test_a_fork_whose_daemon_is_killed(server):
     sandbox = make(server)
     mine = server.ask("POST", f"/sessions/se_{sandbox['sandboxID'].upper()}/snapshots", {"name": "mine"}).json["id"]
     assert server.ask("DELETE", f"/snapshots/{mine}").status in (200, 204)
@@ -87,7 +87,7 @@ def test_a_daemon_that_is_killed(server):
     sock.close()
     server.start()
     gone(server)
-    # Those that nobody held stay.
+    # A snapshot that a client made survives a crash.
     kept = server.ask("POST", f"/sessions/se_{sandbox['sandboxID'].upper()}/snapshots", {"name": "mine"}).json["id"]
     os.kill(server.process.pid, signal.SIGKILL)
     server.process.wait()
@@ -96,7 +96,7 @@ def test_a_daemon_that_is_killed(server):
     assert [each["id"] for each in snapshots(server)] == [kept]
 
 
-def test_a_client_cannot_hold_one(server):
+def test_a_client_cannot_request_a_held_snapshot(server):
     sandbox = server.sandbox()
-    asked = server.ask("POST", f"/sessions/se_{sandbox['sandboxID'].upper()}/snapshots", {"held": True})
-    assert asked.status == 400 and "held" in str(asked.json), asked.json
+    answer = server.ask("POST", f"/sessions/se_{sandbox['sandboxID'].upper()}/snapshots", {"held": True})
+    assert answer.status == 400 and "held" in str(answer.json), answer.json

@@ -1,4 +1,4 @@
-"""What E2B's SDKs would not send, or what they rely on and do not show: each error in E2B's own form."""
+"""Requests that E2B's SDKs do not send, and details that they rely on; errors have E2B's format."""
 import base64
 import gzip
 import hashlib
@@ -24,7 +24,7 @@ def envelope(message, flags=0):
 
 
 def envelopes(data):
-    """[(flags, JSON)]; the stream must be whole."""
+    """[(flags, JSON)] of a complete stream."""
     found = []
     while data:
         flags, length = struct.unpack_from(">BI", data)
@@ -35,7 +35,7 @@ def envelopes(data):
 
 
 def start(server, sandbox, body, **headers):
-    """What Start answers: (status, envelopes)."""
+    """Calls Start and returns (status, envelopes)."""
     status, _, text = server.data(sandbox, ENVD, "POST", "/process.Process/Start", body, **STREAM | headers)
     return status, envelopes(text) if isinstance(text, bytes) else text
 
@@ -47,13 +47,13 @@ def test_a_wrong_key_is_401_in_each_form(server):
             status, headers, error = server.control(method, path, {"templateID": "base"} if method == "POST" else None,
                                                     key=key)
             if status == 429:
-                return  # too many unknown keys came from here
+                return  # the daemon limits unknown keys from one address
             assert (status, error["code"]) == (401, 401), (path, key, error)
             assert headers["Content-Type"] == "application/json"
             assert "E2B_API_KEY" in error["message"]
 
 
-def test_without_a_token_nothing_is_reached(server):
+def test_requests_without_a_token_are_401(server):
     sandbox = server.sandbox()
     status, _, error = server.data(sandbox, ENVD, "POST", "/filesystem.Filesystem/Stat", {"path": "~"}, token=False,
                                    **UNARY)
@@ -68,7 +68,7 @@ def test_without_a_token_nothing_is_reached(server):
     assert (status, flags, message["error"]["code"]) == (200, 2, "unauthenticated")
 
 
-def test_a_token_opens_its_own_sandbox_alone(server):
+def test_a_token_is_valid_for_its_sandbox_only(server):
     mine, other = server.sandbox(), server.sandbox()
     mixed = {"sandboxID": other["sandboxID"], "envdAccessToken": mine["envdAccessToken"]}
     assert server.data(mine, INTERPRETER, "POST", "/execute", {"code": "1"})[0] == 200
@@ -79,7 +79,7 @@ def test_a_token_opens_its_own_sandbox_alone(server):
     assert (status, error["code"]) == (403, 403)
 
 
-def test_a_sandbox_that_is_gone_is_502_at_its_side_and_404_at_the_control_plane(server):
+def test_a_deleted_sandbox_is_502_or_404_at_the_control_plane(server):
     sandbox = server.sandbox()
     assert server.control("DELETE", f"/sandboxes/{sandbox['sandboxID']}")[0] == 204
     for port, method, path, body in (
@@ -103,7 +103,7 @@ def test_a_sandbox_that_is_gone_is_502_at_its_side_and_404_at_the_control_plane(
     assert server.control("POST", f"/sandboxes/{sandbox['sandboxID']}/timeout", {"timeout": "x"})[0] == 400
 
 
-def test_messages_in_bad_form(server):
+def test_malformed_messages(server):
     sandbox = server.sandbox()
     good = envelope({"process": {"cmd": "/bin/true"}})
     for body, code in ((b"", "invalid_argument"), (good[:4], "invalid_argument"), (good[:-1], "invalid_argument"),
@@ -137,7 +137,7 @@ def test_messages_in_bad_form(server):
         assert answer["code"] == "invalid_argument", selector
 
 
-def test_uploads_in_bad_form(server):
+def test_malformed_uploads(server):
     sandbox = server.sandbox()
     form = {"Content-Type": "multipart/form-data; boundary=b"}
     part = b'--b\r\nContent-Disposition: form-data; name="file"; filename="%s"\r\n\r\nx\r\n'
@@ -160,8 +160,8 @@ def test_uploads_in_bad_form(server):
     assert sorted(each["path"] for each in listed["entries"]) == ["/home/user/a", "/home/user/new", "/home/user/new/one"]
 
 
-def test_packed_uploads_in_bad_form(server):
-    """What is damaged or unpacks to more than the sandbox's disk leaves no file; others are served meanwhile."""
+def test_malformed_compressed_uploads(server):
+    """A damaged upload, or one that unpacks to more than the sandbox's disk, leaves no file."""
     made = server.ask("POST", "/sessions", {"limits": {"disk_bytes": 8 << 20}}).json
     sandbox = {"sandboxID": made["id"].removeprefix("se_").lower(), "envdAccessToken": server.e2b_key}
     packed = {"Content-Type": "application/octet-stream", "Content-Encoding": "gzip"}
@@ -183,7 +183,7 @@ def test_packed_uploads_in_bad_form(server):
         assert server.data(sandbox, ENVD, "GET", f"/files?path={path}")[0] == 404
 
 
-def test_downloads_are_packed_for_who_asks(server):
+def test_downloads_are_compressed_on_request(server):
     sandbox = server.sandbox()
     plain = {"Content-Type": "application/octet-stream"}
     text = b"the same again\n" * 100_000
@@ -197,7 +197,7 @@ def test_downloads_are_packed_for_who_asks(server):
     assert len(server.data(sandbox, ENVD, "GET", "/files?path=a", **{"Accept-Encoding": "gzip"})[2]) < len(text) // 50
 
 
-def test_metadata_in_bad_form(server):
+def test_malformed_metadata(server):
     sandbox = server.sandbox()
     plain = {"Content-Type": "application/octet-stream"}
     for headers in ({"X-Metadata-": "x"}, {"X-Metadata-a": "\xe4"}, {"X-Metadata-a": "x" * 5000},
@@ -209,7 +209,7 @@ def test_metadata_in_bad_form(server):
     assert answer == [{"path": "/home/user/a", "name": "a", "type": "file", "metadata": {"big": "y" * 4000}}], answer
 
 
-def test_what_cannot_be_had_is_refused(server):
+def test_invalid_parameters_are_refused(server):
     for body in ({}, {"templateID": ""}, {"templateID": 5}, {"templateID": "base", "timeout": 0},
                  {"templateID": "base", "timeout": -5}, {"templateID": "base", "timeout": 1 << 40},
                  {"templateID": "base", "timeout": "x"}, {"templateID": "base", "metadata": {"a": 1}},
@@ -248,7 +248,7 @@ def test_what_cannot_be_had_is_refused(server):
     assert server.request("GET", "/health", headers=half)[2]["code"] == 400
 
 
-def test_both_generations_and_oldest_first(server):
+def test_both_api_versions_and_sort_order(server):
     status, _, first = server.control("POST", "/sandboxes", {"templateID": "base", "metadata": {"n": "1"}})
     assert status == 201
     second = server.sandbox(metadata={"n": "2"})
@@ -267,7 +267,7 @@ def test_both_generations_and_oldest_first(server):
     assert {"name", "sandboxID"} & set(server.control("GET", f"/v2/sandboxes/{ids[0]}/logs")[2]) == set()
 
 
-def test_a_browser_may_ask_from_anywhere(server):
+def test_cors_allows_every_origin(server):
     sandbox = server.sandbox()
     status, headers, _ = server.data(sandbox, INTERPRETER, "OPTIONS", "/execute", token=False, Origin="https://x.example",
                                      **{"Access-Control-Request-Method": "POST"})
@@ -275,7 +275,7 @@ def test_a_browser_may_ask_from_anywhere(server):
     assert server.data(sandbox, INTERPRETER, "POST", "/execute", {"code": "1"})[1]["Access-Control-Allow-Origin"] == "*"
 
 
-def test_who_goes_away_interrupts_the_kernel(server):
+def test_a_client_that_disconnects_interrupts_the_kernel(server):
     sandbox = server.sandbox()
     server.data(sandbox, INTERPRETER, "POST", "/execute", {"code": "x = 41"})
     body = json.dumps({"code": "import time\nprint('begun', flush=True)\ntime.sleep(10000)"})
@@ -311,16 +311,16 @@ def test_a_command_has_a_deadline_and_outlives_its_client(server):
     assert server.data(sandbox, ENVD, "POST", "/process.Process/SendSignal",
                        {"process": {"tag": "mine"}, "signal": "SIGNAL_SIGTERM"}, **UNARY)[2] == {}
     eventually(lambda: not server.data(sandbox, ENVD, "POST", "/process.Process/List", {}, **UNARY)[2]["processes"])
-    # Of one that has ended its end is told again.
+    # Connecting to a process that has ended repeats its end event.
     status, _, text = server.data(sandbox, ENVD, "POST", "/process.Process/Connect",
                                   envelope({"process": {"tag": "mine"}}), **STREAM)
-    told = [message for _, message in envelopes(text)]
-    assert told[1]["event"]["end"] == {"exitCode": -1, "exited": False, "status": "signal: terminated",
-                                       "error": "signal: terminated"}
+    events = [message for _, message in envelopes(text)]
+    assert events[1]["event"]["end"] == {"exitCode": -1, "exited": False, "status": "signal: terminated",
+                                         "error": "signal: terminated"}
 
 
 def watch(server, sandbox, body, **headers):
-    """What WatchDir tells up to its end, which must come by itself: ([messages], its last one)."""
+    """Calls WatchDir and waits until it ends: ([messages], the last one)."""
     status, _, text = server.data(sandbox, ENVD, "POST", "/filesystem.Filesystem/WatchDir", envelope(body),
                                   **STREAM | headers)
     assert status == 200
@@ -329,14 +329,14 @@ def watch(server, sandbox, body, **headers):
     return [message for _, message in messages], end
 
 
-def test_a_watch_is_alive_up_to_the_client_s_time(server):
+def test_a_watch_lasts_until_the_clients_deadline(server):
     messages, end = watch(server, server.sandbox(), {"path": "~"},
                           **{"Connect-Timeout-Ms": "1500", "Keepalive-Ping-Interval": "1"})
     assert messages[0] == {"start": {}} and {"keepalive": {}} in messages
     assert end["error"]["code"] == "deadline_exceeded"
 
 
-def test_a_watch_of_too_many_folders_says_so(server):
+def test_a_watch_of_too_many_folders_is_refused(server):
     sandbox = server.sandbox()
     status, _, _ = server.data(sandbox, INTERPRETER, "POST", "/execute",
                                {"code": "import os\nfor i in range(1100): os.makedirs(f'many/{i}')"})
@@ -352,7 +352,7 @@ def ask(server, sandbox, method, **message):
     return server.data(sandbox, ENVD, "POST", f"/filesystem.Filesystem/{method}", message, **UNARY)[2]
 
 
-def test_watchers_are_their_sandbox_s_own(server):
+def test_watchers_belong_to_their_sandbox(server):
     sandbox, other = server.sandbox(), server.sandbox()
     made = ask(server, sandbox, "CreateWatcher", path="~", includeEntry=True)["watcherId"]
     assert ask(server, sandbox, "GetWatcherEvents", watcherId=made) == {"events": []}
@@ -382,7 +382,7 @@ def test_watchers_of_a_folder_are_bounded(server):
 
 
 def test_hosts_of_envd_and_of_the_interpreter(server):
-    """As SDKs name them that know no E2B_SANDBOX_URL: no header says which sandbox and port."""
+    """SDKs that do not support E2B_SANDBOX_URL name sandbox and port only in the host name."""
     sandbox = server.sandbox()
     token = {"X-Access-Token": sandbox["envdAccessToken"]}
 
@@ -396,13 +396,13 @@ def test_hosts_of_envd_and_of_the_interpreter(server):
     assert ask(ENVD, "POST", "/filesystem.Filesystem/ListDir", {"path": "~"}, **UNARY)[2] == {"entries": []}
     assert ask(ENVD, "GET", "/health", headers={})[0] == 401
     assert ask(ENVD, "GET", "/health", sandbox_id="0" * 26)[0] == 403
-    # Neither the control plane nor another dialect is behind such a name, nor envd behind another port's.
+    # Such a host name reaches neither the control plane nor another dialect, and envd on its port only.
     for path in ("/v2/sandboxes", "/reckon/v1/sessions", "/v1/files", "/"):
         assert ask(ENVD, "GET", path, headers={"X-API-Key": server.e2b_key})[0] == 404, path
     assert ask(3000, "GET", "/health", headers={"X-Reckon-Key": sandbox["envdAccessToken"]})[0] == 502
 
 
-def test_input_as_a_stream(server):
+def test_malformed_input_streams(server):
     sandbox = server.sandbox()
     status, messages = start(server, sandbox, envelope(
         {"process": {"cmd": "/bin/sh", "args": ["-c", "cat > got & echo"]}, "stdin": True, "tag": "none"}))
@@ -426,13 +426,13 @@ def signed(sandbox, path, operation="read", token=None):
     return urllib.parse.urlencode({"path": path, "signature": "v1_" + digest})
 
 
-def test_a_signature_opens_its_own_sandbox_alone(server):
+def test_a_signature_is_valid_for_its_sandbox_only(server):
     one, other = server.sandbox(), server.sandbox()
     for sandbox, text in ((one, b"one"), (other, b"other")):
         status, _, _ = server.data(sandbox, ENVD, "POST", "/files?path=a", text,
                                    **{"Content-Type": "application/octet-stream"})
         assert status == 200
-    for _ in range(3):  # found, and remembered
+    for _ in range(3):  # looked up, then cached
         assert server.request("GET", f"/files?{signed(one, 'a')}")[2] == b"one"
         assert server.request("GET", f"/files?{signed(other, 'a')}")[2] == b"other"
     name = {"Host": f"{ENVD}-{one['sandboxID']}.localhost:{server.port}"}
@@ -445,7 +445,7 @@ def test_a_signature_opens_its_own_sandbox_alone(server):
 
 
 def test_two_clients_on_one_sandbox(server):
-    """Each gets its own answer; what runs in one kernel runs one after the other."""
+    """Each client gets its own results; cells of one kernel run one after the other."""
     sandbox = server.sandbox()
     found = {}
 
@@ -467,7 +467,7 @@ def test_two_clients_on_one_sandbox(server):
     assert found == {name: [f"{name} {i}\n" for i in range(10)] for name in ("a", "b")}
 
 
-def test_who_goes_away_in_the_middle_of_an_upload_leaves_nothing(server):
+def test_an_upload_that_is_cut_off_leaves_nothing(server):
     sandbox = server.sandbox()
     for path in ("/files?path=half", "/process.Process/Start", "/filesystem.Filesystem/Stat"):
         with socket.create_connection(("127.0.0.1", server.port), SECONDS) as client:
@@ -479,7 +479,7 @@ def test_who_goes_away_in_the_middle_of_an_upload_leaves_nothing(server):
     assert server.data(sandbox, ENVD, "POST", "/process.Process/List", {}, **UNARY)[2] in ({}, {"processes": []})
 
 
-def test_a_pause_of_one_client_meets_another(server):
+def test_requests_to_a_paused_sandbox(server):
     sandbox = server.sandbox()
     path = f"/sandboxes/{sandbox['sandboxID']}"
     assert server.control("POST", f"{path}/pause", {})[0] == 204
@@ -492,7 +492,7 @@ def test_a_pause_of_one_client_meets_another(server):
         assert (status, error["code"], error["sandboxId"]) == (502, 502, sandbox["sandboxID"]), (request, error)
         assert "paused" in error["message"]
     assert server.control("GET", path)[2]["state"] == "paused"
-    assert server.control("GET", "/sandboxes")[2] == []  # the first generation tells of those that run
+    assert server.control("GET", "/sandboxes")[2] == []  # version 1 lists only running sandboxes
     assert [each["state"] for each in server.control("GET", "/v2/sandboxes")[2]] == ["paused"]
     assert server.control("POST", f"{path}/timeout", {"timeout": 600})[0] == 204
     assert server.control("POST", f"{path}/resume", {"timeout": "x"})[0] == 400
@@ -505,7 +505,7 @@ def test_a_pause_of_one_client_meets_another(server):
     assert server.control("POST", f"/v2{path}/connect", {})[0] == 200
 
 
-def test_volumes_are_refused_in_their_form(server):
+def test_invalid_volume_requests(server):
     for body in ({}, {"name": ""}, {"name": 5}, {"name": "a b"}, {"name": "vol_a"}, {"name": "a\0b"}, [], "{", b"\xff"):
         status, _, error = server.control("POST", "/volumes", body)
         assert (status, error["code"]) == (400, 400), (body, error)
@@ -534,7 +534,7 @@ def test_volumes_are_refused_in_their_form(server):
         status, error = content("GET", "dir?path=/", token=token)
         assert status in (401, 403) and isinstance(error["code"], str) and error["message"], (token, error)
     assert content("GET", "dir?path=/", token=other["token"])[0] == 403
-    assert content("GET", "dir?path=/", named="v")[0] == 403  # a token knows ids alone
+    assert content("GET", "dir?path=/", named="v")[0] == 403  # a token is valid for the volume's id only
     assert content("GET", "dir?path=/", token=server.e2b_key)[0] == 200
     assert content("GET", "dir?path=/&depth=64")[0] == 200
     for method, rest, body in (
@@ -552,7 +552,7 @@ def test_volumes_are_refused_in_their_form(server):
     assert content("GET", "file?path=/a")[1] == b"x"
 
 
-def test_snapshots_are_refused_in_their_form(server):
+def test_invalid_snapshot_requests(server):
     path = f"/sandboxes/{server.sandbox()['sandboxID']}/snapshots"
     for body in ({"name": ""}, {"name": 5}, {"name": "a\0b"}, {"name": "a\nb"}, {"name": "a" * 129}, {"name": "sn_a"}, {"name": "team/"},
                  {"name": ":default"}, {"memory": True}, [], "{", b"\xff"):
@@ -580,7 +580,7 @@ def test_snapshots_are_refused_in_their_form(server):
     assert len(server.control("GET", "/v2/sandboxes")[2]) == 1
 
 
-def test_methods_that_a_path_does_not_have(server):
+def test_methods_that_a_path_does_not_support(server):
     for method, path, allowed in (("PUT", "/sandboxes", "GET, POST"), ("POST", "/snapshots", "GET"), ("PATCH", "/sandboxes/x", "GET, DELETE"),
                                   ("GET", "/sandboxes/x/fork", "POST"), ("PUT", "/volumes/x", "GET, DELETE")):
         status, headers, error = server.control(method, path, {})
@@ -602,10 +602,10 @@ def test_metrics_of_several_sandboxes(server):
         assert server.data(each, 49999, "POST", "/execute", {"code": "1"})[0] == 200
     ids = [each["sandboxID"] for each in sandboxes]
     end = time.monotonic() + SECONDS
-    while set((told := server.control("GET", f"/sandboxes/metrics?sandbox_ids={ids[0]},nothing,{ids[1]},{ids[0]}")[2])["sandboxes"]) != set(ids):
-        assert time.monotonic() < end, told
+    while set((metrics := server.control("GET", f"/sandboxes/metrics?sandbox_ids={ids[0]},nothing,{ids[1]},{ids[0]}")[2])["sandboxes"]) != set(ids):
+        assert time.monotonic() < end, metrics
         time.sleep(0.1)
     for each in ids:
         last = server.control("GET", f"/sandboxes/{each}/metrics")[2][-1]
-        shown = told["sandboxes"][each]
+        shown = metrics["sandboxes"][each]
         assert set(shown) == set(last) and shown["memTotal"] == last["memTotal"] and 0 < shown["timestampUnix"] <= last["timestampUnix"]

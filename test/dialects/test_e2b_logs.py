@@ -1,4 +1,4 @@
-"""Logs of sandboxes, of both generations of paths: what code and commands wrote."""
+"""Logs of sandboxes, in both versions of the API: output of code and commands."""
 import json
 import struct
 import time
@@ -9,7 +9,7 @@ from e2b_client import ENVD, INTERPRETER
 from reckon_serve import SECONDS
 from waiting import eventually
 
-pytestmark = pytest.mark.one_user  # a protocol; sessions are tested elsewhere
+pytestmark = pytest.mark.one_user  # nothing in a protocol depends on the user
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def find(server, sandbox, version="/v2", **query):
     return answer["logs"]
 
 
-def test_lines_are_there_with_level_and_time(server, sandbox):
+def test_lines_have_a_level_and_a_time(server, sandbox):
     lines = find(server, sandbox)
     seen = [(each["level"], each["message"]) for each in lines]
     for expected in (("info", "from code"), ("info", "second"), ("warn", "warned"), ("info", "of a command"),
@@ -72,13 +72,13 @@ def test_many_lines_are_bounded(server):
     assert find(server, made, limit=1)[0]["message"].startswith("0 x")
 
 
-def test_who_looks_again_and_again_is_not_in_the_way(server):
+def test_repeated_queries_do_not_use_up_followers(server):
     made = server.sandbox()
     session = "se_" + made["sandboxID"].upper()
     process = server.ask("POST", f"/sessions/{session}/processes", {"command": "echo here; sleep 1000"}).json["id"]
     end = time.monotonic() + SECONDS
     while not find(server, made, search="here", level="info"):
         assert time.monotonic() < end
-    for _ in range(70):  # 64 may follow a process at once
+    for _ in range(70):  # at most 64 clients may follow a process at once
         assert [each["message"] for each in find(server, made, search="here", level="info")] == ["here"]
     assert server.ask("DELETE", f"/sessions/{session}/processes/{process}").status == 200

@@ -1,4 +1,4 @@
-"""E2B's JavaScript SDKs, as they are on npm, with nothing changed but the environment's variables."""
+"""E2B's JavaScript SDKs from npm, unchanged: only environment variables name the server."""
 import pathlib
 import shutil
 
@@ -10,7 +10,7 @@ NAMES = ("readme", "all", "watch", "pause", "volumes", "snapshots", "templates",
 
 
 def runs(server, folder, version, program):
-    # Node looks for modules where the program lies.
+    # Node looks for modules in the program's directory.
     (folder / "node_modules").symlink_to(ROOT / f"build/sdks/e2b-{version}/node_modules")
     shutil.copy2(PROGRAMS / f"{program}.mjs", folder)
     printed = server.run(["node", folder / f"{program}.mjs"])
@@ -23,7 +23,7 @@ def test_programs_run_unchanged(server, tmp_path, program):
     runs(server, tmp_path, "new", program)
 
 
-@pytest.mark.one_user  # they differ in what they ask; what depends on the user is above
+@pytest.mark.one_user  # the test above covers what depends on the user
 @pytest.mark.parametrize("program", NAMES)
 def test_programs_of_an_earlier_version_run_unchanged(server, tmp_path, program):
     runs(server, tmp_path, "old", program)

@@ -1,4 +1,4 @@
-"""Ports of a sandbox by the two headers that E2B's proxy takes, and by its host names."""
+"""Ports of a sandbox, reached by the headers that E2B's proxy accepts and by host names."""
 import base64
 import hashlib
 import os
@@ -8,7 +8,7 @@ import pytest
 from reckon_serve import SECONDS
 from waiting import eventually
 
-pytestmark = pytest.mark.one_user  # a protocol; sessions are tested elsewhere, ports too
+pytestmark = pytest.mark.one_user  # nothing in a protocol depends on the user
 
 PROGRAM = """
 import base64, hashlib, http.server, json
@@ -54,7 +54,7 @@ def sandbox(server):
     return made
 
 
-def test_requests_reach_the_program_and_keys_do_not(server, sandbox):
+def test_requests_reach_the_program_without_keys(server, sandbox):
     token = sandbox["trafficAccessToken"]
     for headers in ({"E2b-Traffic-Access-Token": token}, {"X-Access-Token": token}):
         status, answered, seen = server.data(sandbox, 3000, "POST", "/sandboxes/x?a=1", b"sent", token=False,
@@ -62,7 +62,7 @@ def test_requests_reach_the_program_and_keys_do_not(server, sandbox):
         assert (status, seen["path"], seen["body"]) == (200, "/sandboxes/x?a=1", "sent")
         assert seen["headers"]["authorization"] == "Bearer mine" and seen["headers"]["cookie"] == "own=1"
         assert token not in str(seen) and not [name for name in seen["headers"] if name.startswith("e2b-")]
-        # It stands on the origin of the API, where nothing of it may stay.
+        # The program answers on the API's origin, so it may not set cookies there.
         assert answered["Set-Cookie"] is None
     host = {"Host": f"3000-{sandbox['sandboxID']}.localhost:{server.port}", "E2b-Traffic-Access-Token": token}
     status, _, seen = server.request("GET", "/by-name", headers=host)

@@ -1,11 +1,12 @@
-"""E2B's Python SDKs, as they are on PyPI, with nothing changed but the environment's variables."""
+"""E2B's Python SDKs from PyPI, unchanged: only environment variables name the server."""
 import pathlib
 
 import pytest
 from reckon_cli import ROOT
 
 PROGRAMS = pathlib.Path(__file__).with_name("e2b_programs")
-# Of build/sdks/e2b-…: the interpreter of 2025 cannot be told where code runs.
+# Programs for all versions in build/sdks/e2b-*, and for all but that of 2025, whose interpreter has
+# no setting for the server.
 PROGRAMS_OF_ALL = ("control", "files", "elsewhere", "commands", "watch", "watch_async", "async_calls", "pause", "templates")
 PROGRAMS_OF_TWO = ("readme", "encoded", "interpreter", "async_code", "charts", "ports", "pause_code", "calls",
                    "volumes", "snapshots", "fork")
@@ -24,7 +25,7 @@ def test_programs_run_unchanged(server, request, program):
     runs(server, request, "new", program)
 
 
-@pytest.mark.one_user  # they differ in what they ask; what depends on the user is above
+@pytest.mark.one_user  # the test above covers what depends on the user
 @pytest.mark.parametrize("version, program", [
     *(("old", program) for program in PROGRAMS_OF_ALL + PROGRAMS_OF_TWO),
     *(("2025", program) for program in PROGRAMS_OF_ALL)])

@@ -1,7 +1,7 @@
-"""The quick-starts of E2B's READMEs, as they stand in the packages: nothing is changed but the environment.
+"""The quick-starts of E2B's READMEs run unchanged: only environment variables name the server.
 
-Each block of code that makes a sandbox and prints what it gave is taken out of the README of the installed
-package and run. Those that name another service's address (`new E2B({... domain ...})`) are not quick-starts.
+A quick-start is a code block in the README of the installed package that prints a result and says
+in a comment which; blocks that configure a client (`new E2B({... domain ...})`) are left out.
 """
 import pathlib
 import re
@@ -11,17 +11,17 @@ from reckon_cli import ROOT
 
 pytestmark = pytest.mark.one_user  # what depends on the user is in test_e2b_python
 
-# The README of `e2b` of 2025 is about an interpreter that knows no address but E2B's; that of `e2b` 2.39.0 for
-# JavaScript imports a default that the package has for CommonJS alone, and fails before it asks anything.
+# Left out: the README of `e2b` of 2025 (its interpreter only works with E2B's own server) and that of
+# `e2b` 2.39.0 for JavaScript (it imports a default export that the package has for CommonJS only).
 PYTHON = [(version, package) for version in ("new", "old") for package in ("e2b", "e2b_code_interpreter")]
 NODE = [("new", "e2b"), ("new", "@e2b/code-interpreter"), ("old", "@e2b/code-interpreter")]
 
 
 def quick_starts(text, languages):
-    """[(code, what its comment says that it prints)]"""
+    """[(code, the output that its comment promises)]"""
     blocks = re.findall(rf"^```(?:{'|'.join(languages)})\n(.*?)^```", text, re.M | re.S)
-    return [(block, said[1].strip()) for block in blocks if "E2B(" not in block
-            and (said := re.search(r"(?:console\.log|print)\(.*\)\s*(?://|#) (?:outputs )?(.*)$", block, re.M))]
+    return [(block, comment[1].strip()) for block in blocks if "E2B(" not in block
+            and (comment := re.search(r"(?:console\.log|print)\(.*\)\s*(?://|#) (?:outputs )?(.*)$", block, re.M))]
 
 
 @pytest.mark.parametrize("version, package", PYTHON)
@@ -44,7 +44,6 @@ def test_javascript(server, tmp_path, version, package):
                          ["ts", "js", "typescript", "javascript"])
     assert found, package
     for number, (code, expected) in enumerate(found):
-        # What they leave open is their own program's to end; node waits for nothing of it.
         program = tmp_path / f"{number}.mjs"
         program.write_text(code)
         assert server.run(["node", program]).strip() == expected, code

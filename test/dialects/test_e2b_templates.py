@@ -1,4 +1,4 @@
-"""Builds of templates without an SDK: what is refused, whose they are, limits, and what a crash leaves."""
+"""Builds of templates without an SDK: refusals, ownership, limits, and recovery from crashes."""
 import io
 import json
 import os
@@ -23,7 +23,7 @@ def archive(**files):
 
 
 def ask(server, name="mine", key=None, **body):
-    """A build that waits."""
+    """Creates a build, which waits for its steps."""
     status, _, made = server.control("POST", "/v3/templates", {"name": name, **body}, key=key)
     assert status == 202 and made["templateID"] == name.partition(":")[0], made
     return made
@@ -34,18 +34,18 @@ def begin(server, made, *steps, key=None, **more):
 
 
 def look(server, made, query="", key=None):
-    status, _, told = server.control("GET", f"/templates/{made['templateID']}/builds/{made['buildID']}/status{query}", key=key)
-    assert status == 200, told
-    return told
+    status, _, built = server.control("GET", f"/templates/{made['templateID']}/builds/{made['buildID']}/status{query}", key=key)
+    assert status == 200, built
+    return built
 
 
 def finish(server, made, wanted="ready"):
     end = time.monotonic() + SECONDS
-    while (told := look(server, made))["status"] in ("waiting", "building"):
-        assert time.monotonic() < end, told
+    while (built := look(server, made))["status"] in ("waiting", "building"):
+        assert time.monotonic() < end, built
         time.sleep(0.05)
-    assert told["status"] == wanted, told
-    return told
+    assert built["status"] == wanted, built
+    return built
 
 
 def build(server, *steps, name="mine", wanted="ready", **more):
@@ -72,7 +72,7 @@ def documents(server):
     return {name: get(server, f"documents/e2b.{name}")["documents"] for name in ("templates", "builds", "build-logs")}
 
 
-def test_requests_in_bad_form(server):
+def test_malformed_build_requests(server):
     for body in ({}, {"name": ""}, {"name": 5}, {"name": "a b"}, {"name": "sn_a"}, {"name": "a/"}, {"name": "a:"}, {"name": "a:b:c"}, {"name": "a" * 64},
                  {"name": "a:" + "b" * 64}, {"name": "é"}, {"name": "a\0"}, {"name": "../a"[3:] + "\n"}, {"name": "a", "tags": "b"},
                  {"name": "a", "tags": ["b c"]}, {"name": "a", "tags": [1]}, {"name": "a", "tags": [""]}, {"name": "a", "tags": ["t"] * 33},
@@ -101,7 +101,7 @@ def test_requests_in_bad_form(server):
     refused(begin(server, {**made, "templateID": "other"}), 404)
     refused(begin(server, {**made, "buildID": "0" * 36}), 404)
     refused(begin(server, {**made, "buildID": "x"}), 404)
-    # None of these has begun, or left a session.
+    # No refused request starts a build or leaves a session.
     assert look(server, made)["status"] == "waiting"
     assert get(server, "sessions?status=live")["sessions"] == []
     for query in ("logsOffset=x", "logsOffset=-1", "limit=101", "level=none", "logsOffset=%zz"):
@@ -119,7 +119,7 @@ def test_requests_in_bad_form(server):
         assert "builds no images" in refused(server.control("POST", path, {"dockerfile": "FROM x"}), 501), path
 
 
-def test_methods_that_a_path_does_not_have(server):
+def test_methods_that_a_path_does_not_support(server):
     for method, path, allowed in (("DELETE", "/templates/a/tags", "GET"), ("POST", "/templates/a/files/b", "GET, PUT"),
                                   ("PUT", "/templates/tags", "GET, POST, PATCH, DELETE")):
         status, headers, error = server.control(method, path, {})
@@ -127,7 +127,7 @@ def test_methods_that_a_path_does_not_have(server):
     refused(server.control("GET", "/templates/a/b/c"), 404)
 
 
-def test_files_go_to_their_own_build(server):
+def test_files_are_uploaded_for_one_build(server):
     made = ask(server)
     status, _, link = server.control("GET", f"/templates/mine/files/{HASH}")
     assert status == 201 and link["present"] is False and link["url"].startswith(f"http://127.0.0.1:{server.port}/templates/mine/files/{HASH}?token=st_")
@@ -143,31 +143,31 @@ def test_files_go_to_their_own_build(server):
     assert server.request("PUT", path, packed)[0] in (401, 404, 410)
     sandbox = server.sandbox(templateID="mine")
     assert server.data(sandbox, 49983, "GET", "/files?path=a.txt")[2] == b"sent"
-    # What is not an archive, and what climbs out of one, is the build's error.
+    # An upload that is not an archive, or has a path that leaves it, fails the build.
     for packed, word in ((b"nothing", "tar"), (archive(**{"../../a.txt": b"out"}), "")):
         made = ask(server, "other")
         path = server.control("GET", f"/templates/other/files/{HASH}")[2]["url"].partition(str(server.port))[2]
         assert server.request("PUT", path, packed)[0] == 200
         assert begin(server, made, copy)[0] == 202
-        told = finish(server, made, "error")
-        assert told["reason"]["step"] == "1" and word in told["reason"]["message"], told
-    # Nothing of them is among sandboxes.
+        built = finish(server, made, "error")
+        assert built["reason"]["step"] == "1" and word in built["reason"]["message"], built
+    # The sessions of builds are not listed as sandboxes.
     assert [each["sandboxID"] for each in server.control("GET", "/v2/sandboxes")[2]] == [sandbox["sandboxID"]]
 
 
-def test_a_build_that_fails_says_where(server):
-    made, told = build(server, run("echo one"), {"type": "ENV", "args": ["A", "b"]}, run("echo two; echo three >&2; exit 9"), wanted="error")
-    assert told["reason"]["step"] == "3" and told["reason"]["message"].endswith("exit status 9"), told
-    entries = told["reason"]["logEntries"]
+def test_a_failed_build_names_its_step(server):
+    made, built = build(server, run("echo one"), {"type": "ENV", "args": ["A", "b"]}, run("echo two; echo three >&2; exit 9"), wanted="error")
+    assert built["reason"]["step"] == "3" and built["reason"]["message"].endswith("exit status 9"), built
+    entries = built["reason"]["logEntries"]
     assert ("3", "warn", "three") in [(each["step"], each["level"], each["message"]) for each in entries]
-    assert ("1", "info", "one") in [(each["step"], each["level"], each["message"]) for each in told["logEntries"]]
-    whole = [each["message"] for each in told["logEntries"]]
+    assert ("1", "info", "one") in [(each["step"], each["level"], each["message"]) for each in built["logEntries"]]
+    whole = [each["message"] for each in built["logEntries"]]
     assert [each["message"] for each in look(server, made, "?logsOffset=2&limit=3")["logEntries"]] == whole[2:5]
-    assert [each["message"] for each in look(server, made, "?level=error")["logEntries"]] == [told["reason"]["message"]]
+    assert [each["message"] for each in look(server, made, "?level=error")["logEntries"]] == [built["reason"]["message"]]
     assert look(server, made, "?logsOffset=1000")["logEntries"] == []
     assert [each["message"] for each in server.control("GET", f"/templates/mine/builds/{made['buildID']}/logs")[2]["logs"]] == whole
     refused(begin(server, made), 409)
-    # There is no template, and nothing but the failed build is left.
+    # No template exists; only the failed build and its log remain.
     refused(server.control("POST", "/v2/sandboxes", {"templateID": "mine"}), 404)
     refused(server.control("GET", "/templates/aliases/mine"), 404)
     left = documents(server)
@@ -175,8 +175,8 @@ def test_a_build_that_fails_says_where(server):
     assert get(server, "sessions?status=live")["sessions"] == [] and get(server, "snapshots")["snapshots"] == []
 
 
-def test_a_log_is_bounded(server):
-    made, told = build(server, run("yes | head -n 5000; head -c 3000 /dev/zero | tr '\\0' x; echo; printf '\\377\\n'"), run("echo after"))
+def test_a_build_log_is_limited(server):
+    made, built = build(server, run("yes | head -n 5000; head -c 3000 /dev/zero | tr '\\0' x; echo; printf '\\377\\n'"), run("echo after"))
     at, entries = 0, []
     while page := look(server, made, f"?logsOffset={at}")["logEntries"]:
         assert len(page) <= 100
@@ -184,11 +184,11 @@ def test_a_log_is_bounded(server):
         at += len(page)
     assert 1400 < entries.count("y") < 1500 and "(further lines are left out)" in entries
     assert "RUN echo after" in entries and "after" not in entries
-    made, told = build(server, run("head -c 3000 /dev/zero | tr '\\0' x; echo; printf '\\377\\n'"))
-    assert "x" * 2000 in [each["message"] for each in told["logEntries"]] and "�" in [each["message"] for each in told["logEntries"]]
+    made, built = build(server, run("head -c 3000 /dev/zero | tr '\\0' x; echo; printf '\\377\\n'"))
+    assert "x" * 2000 in [each["message"] for each in built["logEntries"]] and "�" in [each["message"] for each in built["logEntries"]]
 
 
-def test_templates_of_a_tenant_are_its_own(server):
+def test_other_tenants_do_not_see_a_template(server):
     build(server, run("echo mine > a"))
     listed = {each["templateID"]: each for each in server.control("GET", "/templates")[2]}
     assert listed["mine"]["buildStatus"] == "ready" and listed["mine"]["names"] == ["mine"]
@@ -202,7 +202,7 @@ def test_templates_of_a_tenant_are_its_own(server):
     refused(server.control("POST", "/templates/tags", {"target": "mine", "tags": ["a"]}, key=key), 404)
     refused(server.control("DELETE", "/templates/mine", key=key), 404)
     assert "mine" not in [each["templateID"] for each in server.control("GET", "/templates", key=key)[2]]
-    # One of the same name is another one.
+    # A template of the same name in another tenant is a different one.
     made = ask(server, key=key)
     assert begin(server, made, key=key)[0] == 202
     while look(server, made, key=key)["status"] != "ready":
@@ -214,7 +214,7 @@ def test_templates_of_a_tenant_are_its_own(server):
     assert server.control("POST", "/v2/sandboxes", {"templateID": "mine"}, key=key)[0] == 201
 
 
-def test_of_builds_that_no_tag_leads_to_the_outcome_alone_stays(server):
+def test_builds_without_a_tag_keep_only_their_outcome(server):
     first, _ = build(server, run("echo first"), name="mine:v1")
     second, _ = build(server, name="mine:v1")
     assert [each["id"] for each in documents(server)["builds"]] == [second["buildID"], first["buildID"]]
@@ -227,14 +227,14 @@ def test_of_builds_that_no_tag_leads_to_the_outcome_alone_stays(server):
     for made in (first, second):
         assert look(server, made)["status"] == "ready"
     assert "first" in [each["message"] for each in look(server, first)["logEntries"]]
-    # They go by themselves, and so do their logs.
+    # Builds without a tag expire, and so do their logs.
     for each in documents(server)["builds"] + documents(server)["build-logs"]:
         assert each["expires_at"] is not None, each
     refused(server.control("POST", "/v2/sandboxes", {"templateID": "mine"}), 404)
     refused(server.control("POST", "/templates/tags", {"target": "mine:v1", "tags": ["v3"]}), 404)
 
 
-def test_of_outcomes_the_newest_stay(server):
+def test_only_the_newest_build_outcomes_are_stored(server):
     ended = {"template": "mine", "status": "error", "why": "long ago", "tags": [], "env": []}
     ids = [f"{i:08x}-0000-4000-8000-000000000000" for i in range(40)]
     for each in ids:
@@ -245,8 +245,8 @@ def test_of_outcomes_the_newest_stay(server):
     refused(server.control("GET", f"/templates/mine/builds/{ids[0]}/status"), 404)
 
 
-def unasked(server, *names):
-    """Waits until nothing goes on any more, without asking for a build or a template; what is kept of each."""
+def stored_statuses(server, *names):
+    """Waits until no session lives, without a request for a build; returns the stored status of each."""
     end = time.monotonic() + SECONDS
     while get(server, "sessions?status=live")["sessions"]:
         assert time.monotonic() < end
@@ -254,28 +254,28 @@ def unasked(server, *names):
     return [get(server, f"documents/e2b.builds/{each['buildID']}")["value"]["status"] for each in names]
 
 
-def test_what_came_of_a_build_stays_though_nobody_asks(server):
+def test_a_build_outcome_is_stored_without_a_status_request(server):
     good, bad, cut = ask(server), ask(server, "bad"), ask(server, "cut")
     assert begin(server, good, run("echo made > a; echo told"))[0] == 202
     assert begin(server, bad, run("echo why >&2; exit 3"))[0] == 202
-    assert unasked(server, good, bad) == ["ready", "error"]
+    assert stored_statuses(server, good, bad) == ["ready", "error"]
     assert begin(server, cut, run("sleep 1000"))[0] == 202
     for _ in range(2):
         os.kill(server.process.pid, signal.SIGKILL)
         server.process.wait()
         server.start()
-        told = look(server, good)
-        assert told["status"] == "ready" and "told" in [each["message"] for each in told["logEntries"]], told
-        told = look(server, bad)
-        assert told["status"] == "error" and told["reason"]["message"].endswith("exit status 3"), told
-        assert "why" in [each["message"] for each in told["reason"]["logEntries"]]
-        told = finish(server, cut, "error")
-        assert "daemon" in told["reason"]["message"] or "gone" in told["reason"]["message"], told
+        built = look(server, good)
+        assert built["status"] == "ready" and "told" in [each["message"] for each in built["logEntries"]], built
+        built = look(server, bad)
+        assert built["status"] == "error" and built["reason"]["message"].endswith("exit status 3"), built
+        assert "why" in [each["message"] for each in built["reason"]["logEntries"]]
+        built = finish(server, cut, "error")
+        assert "daemon" in built["reason"]["message"] or "gone" in built["reason"]["message"], built
     sandbox = server.sandbox(templateID="mine")
     assert server.data(sandbox, 49983, "GET", "/files?path=a")[2] == b"made\n"
 
 
-def test_a_build_goes_on_when_its_client_or_the_front_goes(server):
+def test_a_build_continues_without_its_client_or_the_front(server):
     made = ask(server)
     connection = server.connect()
     connection.request("POST", f"/v2/templates/mine/builds/{made['buildID']}", json.dumps({"steps": [run("sleep 1; echo made > a")]}),
@@ -283,20 +283,20 @@ def test_a_build_goes_on_when_its_client_or_the_front_goes(server):
     answer = connection.getresponse()
     assert (answer.status, answer.read(), answer.headers["Connection"]) == (202, b"", "close")
     connection.close()
-    assert unasked(server, made) == ["ready"]
-    # Without the process that follows it, whoever asks finds what is left to do.
+    assert stored_statuses(server, made) == ["ready"]
+    # If the front that follows a build is killed, a status request completes the build.
     other = ask(server, "other")
     assert begin(server, other, run("sleep 1; echo made > a"))[0] == 202
     os.kill(front_of(server), signal.SIGKILL)
     finish(server, other)
-    # Several at once do not do it twice.
+    # A status request and the front together complete a build only once.
     again = ask(server, "again")
     assert begin(server, again, run("true"))[0] == 202
     finish(server, again)
-    assert unasked(server, made, other, again) == ["ready"] * 3 and len(get(server, "snapshots")["snapshots"]) == 3
+    assert stored_statuses(server, made, other, again) == ["ready"] * 3 and len(get(server, "snapshots")["snapshots"]) == 3
 
 
-def test_a_daemon_stops_at_once_while_a_template_is_built(server):
+def test_a_daemon_stops_at_once_during_a_build(server):
     made = ask(server)
     assert begin(server, made, run("sleep 1000"))[0] == 202
     began = time.monotonic()
@@ -306,7 +306,7 @@ def test_a_daemon_stops_at_once_while_a_template_is_built(server):
     finish(server, made, "error")
 
 
-def test_builds_at_once_are_bounded(server):
+def test_concurrent_builds_are_limited(server):
     made = [ask(server, f"t{i}") for i in range(5)]
     for each in made[:4]:
         assert begin(server, each, run("sleep 1000"))[0] == 202
@@ -319,13 +319,13 @@ def test_builds_at_once_are_bounded(server):
     refused(server.control("POST", "/v3/templates", {"name": "many"}), 429)
 
 
-def test_the_most_that_a_build_may_have(server):
+def test_limits_of_steps_commands_variables_and_tags(server):
     build(server, *[run("true")] * 100, startCmd="true " + "#" * 16379, readyCmd="true " + "#" * 16379)
 
-    # NAME= and a NUL count, too.
+    # The limit includes NAME= and a NUL.
     build(server, {"type": "ENV", "args": ["A", "x" * 32700, "B", "x" * (32768 - 32703 - 3)]}, name="large")
-    _, told = build(server, {"type": "ENV", "args": ["A", "x" * 32700, "B", "x" * (32768 - 32703 - 2)]}, name="larger", wanted="error")
-    assert "32 KiB" in told["reason"]["message"]
+    _, built = build(server, {"type": "ENV", "args": ["A", "x" * 32700, "B", "x" * (32768 - 32703 - 2)]}, name="larger", wanted="error")
+    assert "32 KiB" in built["reason"]["message"]
 
     def assign(first, count):
         return server.control("POST", "/templates/tags", {"target": "mine", "tags": [f"t{i}" for i in range(first, first + count)]})[0]
@@ -336,7 +336,7 @@ def test_the_most_that_a_build_may_have(server):
     assert len(server.control("GET", "/templates/mine/tags")[2]) == 1000
 
 
-def test_a_crash_ends_builds_and_leaves_nothing_half(server):
+def test_a_crash_ends_running_builds_only(server):
     build(server, run("echo before > a"))
     made = ask(server)
     assert begin(server, made, run("echo begun; sleep 1000"))[0] == 202
@@ -344,8 +344,8 @@ def test_a_crash_ends_builds_and_leaves_nothing_half(server):
     os.kill(server.process.pid, signal.SIGKILL)
     server.process.wait()
     server.start()
-    told = finish(server, made, "error")
-    assert "daemon" in told["reason"]["message"] or "gone" in told["reason"]["message"], told
+    built = finish(server, made, "error")
+    assert "daemon" in built["reason"]["message"] or "gone" in built["reason"]["message"], built
     assert look(server, waiting)["status"] == "waiting"
     sandbox = server.sandbox(templateID="mine")
     assert server.data(sandbox, 49983, "GET", "/files?path=a")[2] == b"before\n"
@@ -353,7 +353,7 @@ def test_a_crash_ends_builds_and_leaves_nothing_half(server):
     finish(server, waiting)
 
 
-def test_a_template_that_is_never_ready_makes_no_sandbox(server):
+def test_a_template_that_is_never_ready_creates_no_sandbox(server):
     build(server, startCmd="true", readyCmd="[ -e /home/user/.e2b-build ] || kill -9 $PPID")
     status, _, error = server.control("POST", "/v2/sandboxes", {"templateID": "mine"})
     assert status == 500 and "ready command" in error["message"], error

@@ -1,7 +1,7 @@
-"""A dialect is a folder: the toy dialect goes where the native API goes, and no code knows of it.
+"""The toy dialect, which is only a folder, shares connections and errors with the native API.
 
-For a build with -Dextra_dialects=toy: tools/run-tests makes one in its lane clang, and runs this
-file with RECKON_BIN. By hand:
+These tests need a build with -Dextra_dialects=toy: tools/run-tests makes one in its lane clang, and
+runs this file with RECKON_BIN. By hand:
 
     meson setup build-toy -Dextra_dialects=toy && ninja -C build-toy
     RECKON_BIN=build-toy/bin/reckon build/venv/bin/pytest test/dialects
@@ -13,13 +13,13 @@ import time
 import pytest
 from reckon_serve import PREFIX, SECONDS, parse_json
 
-pytestmark = pytest.mark.one_user  # a protocol; sessions are tested elsewhere
+pytestmark = pytest.mark.one_user  # nothing in a protocol depends on the user
 
 SHOUT = "text = open('input').read(); open('output', 'w').write(text.upper()); print(len(text))"
 
 
 def toy(server, method="GET", path="/toy", body=None, connection=None, **headers):
-    """(status, text); X-Api-Key is where the toy looks for a key."""
+    """Sends a request with the key in X-Api-Key, where the toy expects it: (status, text)."""
     own = connection or server.connect()
     try:
         own.request(method, path, body, {"X-Api-Key": server.key, **headers})
@@ -53,7 +53,7 @@ def crash(server):
 
 
 def test_one_request_is_several_calls(server):
-    """Recognised by its header, wherever it is sent."""
+    """A request with X-Toy goes to the toy, also on a path of the native API."""
     status, text = toy(server, "POST", PREFIX + "/sessions", "many words", **{"X-Toy": SHOUT})
     events = [dict(line.split(": ", 1) for line in event.splitlines())
               for event in text.split("\n\n") if event]
@@ -67,8 +67,8 @@ def test_one_request_is_several_calls(server):
     assert session["status"] == "closed"
 
 
-def test_one_connection_has_requests_of_both(server):
-    """The second and the third one are handed on, by the process that got them and by the other."""
+def test_one_connection_has_requests_of_both_dialects(server):
+    """Requests to both dialects on one connection: each process passes the connection to the other."""
     connection = server.connect()
     assert states(server)["toy"]["state"] == "idle"
     for _ in range(3):
@@ -79,10 +79,10 @@ def test_one_connection_has_requests_of_both(server):
     assert native(server, connection)[0] == 200
     connection.close()
     assert states(server)["toy"] == {"name": "toy", "state": "up", "restarts": 0}
-    assert toy(server) == (200, "hello from toy\n")  # and at the first one
+    assert toy(server) == (200, "hello from toy\n")  # also as the first request of a connection
 
 
-def test_they_may_be_sent_ahead(server):
+def test_requests_of_both_dialects_may_be_pipelined(server):
     def head(path, *more):
         lines = [f"GET {path} HTTP/1.1", "Host: localhost", *more]
         return "\r\n".join([*lines, "", ""]).encode()
@@ -94,30 +94,30 @@ def test_they_may_be_sent_ahead(server):
     assert answers.endswith(b"hello from toy\n")
 
 
-def test_its_errors_have_its_form(server):
+def test_errors_have_the_format_of_the_dialect(server):
     headers = {"X-Toy": "1", "X-Api-Key": "rk_wrong"}
     status, text = toy(server, "POST", "/toy", "", **headers)
     assert status == 401 and text.startswith("toy: unauthorized: "), text
-    # Where other dialects have their keys it does not look.
+    # The toy ignores the headers in which other dialects expect a key.
     status, text = toy(server, "POST", "/toy", "", **{**headers, **server.headers()})
     assert (status, text.split(": ")[1]) == (401, "unauthorized")
     assert toy(server, path="/toy/nothing") == (404,
                                                 "toy: not_found: the toy knows nothing of this\n")
-    # What httpd refuses is refused by the same function.
+    # Errors of httpd have the toy's format as well.
     status, text = toy(server, "GET", "/toy", "a body where none is taken")
     assert status == 413 and text.startswith("toy: body_too_large: ")
-    # And nothing of the toy has touched the native form.
+    # Errors of the native API keep their own format.
     assert server.ask("GET", "/sessions/se_none").code == "session_not_found"
 
 
 def test_a_body_that_is_too_long_leaves_no_file(server):
     status, text = toy(server, "POST", "/toy", b"x" * ((1 << 20) + 1), **{"X-Toy": SHOUT})
     assert (status, text.split(": ")[1]) == (413, "body_too_large")
-    [session] = server.ask("GET", "/sessions").json["sessions"]  # it stays for its idle time
+    [session] = server.ask("GET", "/sessions").json["sessions"]  # it lives until its idle timeout
     assert server.ask("GET", f"/sessions/{session['id']}/files").json["files"] == []
 
 
-def test_its_crash_is_its_own(server):
+def test_a_crash_of_a_dialect_harms_no_other(server):
     session = server.create()
     server.execute(session, "x = 42")
     connection = server.connect()
@@ -129,7 +129,7 @@ def test_its_crash_is_its_own(server):
         assert states(server)["toy"]["restarts"] == crashes - 1
         assert states(server)["native"] == {"name": "native", "state": "up", "restarts": 0}
         assert toy(server) == (200, "hello from toy\n")
-    # The connection that was there lives, and so does what the session holds.
+    # The native connection and the variables of the session survive.
     assert native(server, connection)[0] == 200
     assert connection.sock is sock
     connection.close()

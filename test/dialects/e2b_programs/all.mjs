@@ -1,4 +1,4 @@
-// What a program with E2B's JavaScript SDK does: the control plane, code, files, commands, terminals.
+// Calls of E2B's JavaScript SDK: the control plane, code, files, commands, terminals.
 import assert from 'node:assert/strict'
 import { Sandbox } from '@e2b/code-interpreter'
 import { CommandExitError, InvalidArgumentError, NotFoundError } from 'e2b'
@@ -48,7 +48,7 @@ assert.equal((await sandbox.runCode('y', { context })).error.name, 'NameError')
 await sandbox.removeCodeContext(context)
 await assert.rejects(sandbox.runCode('1', { context }), NotFoundError)
 assert.equal((await sandbox.runCode('echo $((6*7))', { language: 'bash' })).logs.stdout.join(''), '42\n')
-// A time-out is the client's: the kernel is interrupted, and takes the next cell.
+// After a timeout of the client the kernel is interrupted, and the next cell runs.
 await assert.rejects(sandbox.runCode('z = 1\nimport time\ntime.sleep(300)', { timeoutMs: 1000 }))
 assert.equal((await sandbox.runCode('z')).text, '1')
 
@@ -80,7 +80,7 @@ assert.equal(await sandbox.files.read('packed.txt', { gzip: true }), line)
 assert.equal((await sandbox.files.getInfo('packed.txt')).size, line.length)
 await sandbox.files.write('noted.txt', 'x', { metadata: { author: 'ann' } })
 const noted = await sandbox.files.getInfo('noted.txt')
-assert([undefined, 'ann'].includes(noted.metadata?.author)) // undefined: a version without it
+assert([undefined, 'ann'].includes(noted.metadata?.author)) // undefined: this version of the SDK has no metadata
 if ('metadata' in noted) assert.equal(noted.metadata.author, 'ann')
 await sandbox.files.write('seen.txt', 'by both')
 assert.equal(await (await fetch(await sandbox.downloadUrl('seen.txt'))).text(), 'by both')
@@ -126,5 +126,5 @@ assert.equal(await sandbox.isRunning(), false)
 await assert.rejects(sandbox.runCode('1'))
 await assert.rejects(sandbox.commands.run('true'))
 
-// The SDK leaves the timer of a command that could not begin.
+// The SDK leaks the timer of a command that did not start, which would keep node running.
 process.exit(0)

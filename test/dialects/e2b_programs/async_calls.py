@@ -153,5 +153,5 @@ async def main():
 
 
 asyncio.run(main())
-# As in watch_async.py: what was broken off must not end the interpreter.
+# Skip the exit handlers, as in watch_async.py: a cancelled stream can abort the interpreter.
 os._exit(0)

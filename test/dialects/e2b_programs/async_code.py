@@ -42,7 +42,7 @@ async def code(sandbox):
     assert told == str(["1", "true", sandbox.sandbox_id, "code-interpreter-v1"]), told
     shown = await sandbox.run_code("echo $E2B_SANDBOX $E2B_SANDBOX_ID", language="bash")
     assert "".join(shown.logs.stdout) == f"true {sandbox.sandbox_id}\n"
-    # Two at once, each in its turn; and what a client does not wait for is interrupted.
+    # Concurrent cells run one after the other; a cell whose client stops waiting is interrupted.
     both = await asyncio.gather(*(sandbox.run_code(f"import time; time.sleep(0.3); {n}") for n in (1, 2)))
     assert [each.text for each in both] == ["1", "2"]
     await raises(TimeoutException, sandbox.run_code("import time; time.sleep(300)", timeout=1))

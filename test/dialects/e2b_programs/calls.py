@@ -1,9 +1,9 @@
-"""Calls of E2B's Python SDK that the other programs do not make: what is there, and what is refused by its name."""
+"""Calls of E2B's Python SDK that the other programs do not make: some work, others are refused by name."""
 from e2b import AuthenticationException, NotFoundException, Sandbox, SandboxException, Template
 
 sandbox = Sandbox.create(timeout=300)
 
-# Users: both names are taken, and mean the same user.
+# "user" and "root" are accepted and mean the same user; other names are refused.
 for more in ({}, {"user": "user"}, {"user": "root"}):
     shown = sandbox.commands.run("id -u; echo $HOME", **more)
     assert shown.stdout == "1000\n/home/user\n", (more, shown)
@@ -28,7 +28,7 @@ assert sandbox.git.status("repository").is_clean
 assert Template.exists("base") and not Template.exists("no-such-template")
 assert Sandbox.delete_snapshot("no-such-snapshot") is False
 if hasattr(sandbox, "update_network"):
-    # There is none: what takes away holds, what gives is refused.
+    # A sandbox has no network: rules that deny access are accepted, those that allow it are refused.
     for network in ({}, {"deny_out": ["0.0.0.0/0"]}, {"allow_internet_access": False}):
         sandbox.update_network(network)
     for network in ({"allow_out": ["example.com"]}, {"allow_internet_access": True}):

@@ -1,4 +1,4 @@
-"""Commands and terminals, as a program with E2B's Python SDK uses them."""
+"""Commands and terminals with E2B's Python SDK."""
 import threading
 import time
 
@@ -50,7 +50,7 @@ def wait_until(is_so):
 
 wait_until(lambda: not commands.list())
 
-# In the background: input, the list, another one who connects, the end.
+# A background command: input, the list of commands, a second connection, the end.
 handle = commands.run("echo $$; while read line; do echo got $line; done; echo over", background=True, stdin=True)
 [listed] = commands.list()
 assert listed.pid == handle.pid and listed.cmd == "/bin/bash" and "read line" in listed.args[-1]
@@ -67,7 +67,7 @@ else:
     handle.kill()
 wait_until(lambda: not commands.list())
 
-# Input as a stream: what was sent first is answered while the stream goes on.
+# Streamed input: the command receives the first part while the stream is still open.
 if hasattr(commands, "stream_input"):
     handle = commands.run("while read line; do echo $line >> lines; done", background=True, stdin=True)
 
@@ -98,7 +98,7 @@ try:
 except NotFoundException:
     pass
 
-# A client that goes away ends nothing.
+# A client that disconnects does not end the command.
 handle = commands.run("sleep 0.5; echo alive > left", background=True)
 handle.disconnect()
 wait_until(lambda: sandbox.files.exists("left"))
@@ -115,13 +115,13 @@ sandbox.pty.send_stdin(terminal.pid, b"stty size; exit\n")
 reader.join()
 assert b"40 120" in output, output
 
-# Killed while a command runs.
+# The sandbox is killed while a command runs.
 timer = threading.Timer(1, sandbox.kill)
 timer.start()
 try:
     commands.run("sleep 300", timeout=100)
     raise AssertionError("it has ended")
 except Exception as error:
-    # As the version has it; none says that the command has ended.
+    # The type depends on the SDK's version, but is never the end of the command.
     assert not isinstance(error, (AssertionError, CommandExitException)), error
 timer.join()

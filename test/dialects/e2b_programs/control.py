@@ -1,4 +1,4 @@
-"""The control plane, as a program with E2B's Python SDK uses it."""
+"""The control plane with E2B's Python SDK."""
 import datetime
 import os
 
@@ -18,7 +18,7 @@ assert first.get_info().end_at - info.end_at > datetime.timedelta(seconds=500)
 first.set_timeout(120)
 assert first.get_info().end_at - info.end_at < datetime.timedelta(seconds=300)
 
-# An end is only ever put off by connecting.
+# Connecting can extend a sandbox's timeout, but not shorten it.
 assert Sandbox.connect(first.sandbox_id, timeout=10).sandbox_id == first.sandbox_id
 assert first.get_info().end_at - info.end_at > datetime.timedelta(seconds=30)
 Sandbox.connect(first.sandbox_id, timeout=900)
@@ -37,7 +37,7 @@ assert seen == [second.sandbox_id, first.sandbox_id], seen
 assert first.is_running() and second.is_running()
 first.files.write("big", b"x" * 5_000_000)
 measured = first.get_metrics()
-assert measured or "E2B_TEST_SAMPLED" not in os.environ  # without control groups code alone is measured
+assert measured or "E2B_TEST_SAMPLED" not in os.environ  # there may be no samples without cgroups
 for metrics in measured[-1:]:
     assert metrics.mem_used > 0 and metrics.mem_total == 1 << 30 and metrics.cpu_count >= 1, metrics
     assert 5_000_000 <= metrics.disk_used < metrics.disk_total == 1 << 30, metrics

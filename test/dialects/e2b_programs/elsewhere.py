@@ -1,10 +1,10 @@
-"""Files beside /home/user, as a program with E2B's Python SDK uses them."""
+"""Files outside of /home/user with E2B's Python SDK."""
 from e2b import FileType, InvalidArgumentException, NotFoundException, Sandbox, SandboxException
 
 sandbox = Sandbox.create(timeout=300)
 files, run = sandbox.files, lambda command: sandbox.commands.run(command).stdout
 
-# /tmp is the sandbox's own: files and commands see the same.
+# Files and commands use the same /tmp, that of the sandbox.
 assert files.write("/tmp/deep/er/note.txt", "hello").path == "/tmp/deep/er/note.txt"
 assert run("cat /tmp/deep/er/note.txt") == "hello" == files.read("/tmp/deep/er/note.txt")
 big = bytes(range(256)) * 20000
@@ -25,7 +25,7 @@ assert [each.path for each in files.list("/tmp/deep", depth=3)] == ["/tmp/deep/e
 assert {"etc", "home", "tmp", "usr"} <= {each.name for each in files.list("/")}
 assert files.make_dir("/tmp/made/of/many") is True and files.make_dir("/tmp/made/of/many") is False
 assert files.rename("/tmp/deep/er/note.txt", "/tmp/made/moved.txt").path == "/tmp/made/moved.txt"
-# Between the home folder and others, whole folders too.
+# Files and whole directories can move between the home directory and others.
 assert files.rename("/tmp/made", "/home/user/made").type == FileType.DIR
 assert files.read("made/moved.txt") == "hello" and not files.exists("/tmp/made")
 assert files.rename("here", "/tmp/there").path == "/tmp/there" and files.read("/tmp/there") == "2"
@@ -33,7 +33,7 @@ files.remove("/tmp/deep")
 assert not files.exists("/tmp/deep")
 files.remove("/tmp/deep")
 
-# The system's own files are there to be read.
+# The system's files can be read but not written.
 assert "user:x:1000:" in files.read("/etc/passwd")
 assert files.get_info("/etc/passwd").type == FileType.FILE
 for missing in (lambda: files.read("/tmp/nope"), lambda: files.list("/tmp/nope"), lambda: files.read("/root/x"),
@@ -56,7 +56,7 @@ for denied in (lambda: files.write("/etc/passwd", "x"), lambda: files.write("/ro
         assert "denied" in str(error), error
 assert "user:x:1000:" in files.read("/etc/passwd")
 
-# Modes and links, in the home folder as elsewhere.
+# Modes and symbolic links work in the home directory and elsewhere.
 run("touch /home/user/run.sh; chmod 750 /home/user/run.sh; ln -s /tmp/there /home/user/link; ln -s nowhere /home/user/broken; "
     "mkdir /tmp/folder; touch /tmp/folder/x; ln -s /tmp/folder /home/user/folder")
 script = files.get_info("run.sh")
@@ -69,6 +69,6 @@ assert [each.path for each in files.list("/home/user/folder")] == ["/home/user/f
 assert files.read("folder/x") == ""
 assert "broken" not in {each.name for each in files.list("/home/user")}
 
-# What looks at files is no command of the client's.
+# File operations do not appear in the client's list of commands.
 assert sandbox.commands.list() == []
 sandbox.kill()

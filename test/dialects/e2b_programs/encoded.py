@@ -1,4 +1,4 @@
-"""gzip and metadata of files, as a program with E2B's Python SDK uses them."""
+"""gzip and metadata of files with E2B's Python SDK."""
 import inspect
 import io
 
@@ -30,7 +30,7 @@ if "metadata" in inspect.signature(files.write).parameters:
     assert [each.metadata for each in many] == [{"set": "2"}, {"set": "2"}], many
     files.write("both/plain", "3")
     assert {each.name: each.metadata for each in files.list("both")} == {"a": {"set": "2"}, "b": {"set": "2"}, "plain": None}
-    # It goes where the file goes, and an upload without any takes it away.
+    # Metadata moves with the file, and an upload without metadata removes it.
     assert files.rename("both/a", "both/c").metadata == {"set": "2"}
     assert files.get_info("both/c").metadata == {"set": "2"}
     assert files.write("both/c", "4", gzip=True, metadata={"set": "3"}).metadata == {"set": "3"}
@@ -38,7 +38,7 @@ if "metadata" in inspect.signature(files.write).parameters:
     for path in ("both/c", "/tmp/noted.txt"):
         assert not files.write(path, "5").metadata
         assert not files.get_info(path).metadata
-    # What code sets is told as well.
+    # Metadata that code sets as an xattr is reported as well.
     sandbox.commands.run("python3 -c 'import os; os.setxattr(\"both/plain\", \"user.e2b.by\", b\"code\")'")
     assert files.get_info("both/plain").metadata == {"by": "code"}
     for wrong in ({"bad key": "x"}, {"key": "ümlaut"}):

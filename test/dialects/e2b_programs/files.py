@@ -1,4 +1,4 @@
-"""Files, as a program with E2B's Python SDK uses them."""
+"""Files with E2B's Python SDK."""
 import io
 import urllib.error
 import urllib.request
@@ -10,7 +10,7 @@ files = sandbox.files
 
 written = files.write("hello.txt", "hello")
 assert (written.path, written.name) == ("/home/user/hello.txt", "hello.txt")
-assert written.type in (FileType.FILE, "file")  # as the version has it
+assert written.type in (FileType.FILE, "file")  # depends on the SDK's version
 assert files.read("hello.txt") == "hello" == files.read("/home/user/hello.txt")
 assert files.read("/home/user/../user/./hello.txt") == "hello"
 big = bytes(range(256)) * 20000
@@ -54,7 +54,7 @@ for wrong in (lambda: files.write("deep", "a folder is there"), lambda: files.re
     except InvalidArgumentException:
         pass
 
-# Code and files see the same, and addresses with a signature need nothing else.
+# URLs with a signature need no other authentication.
 sandbox.files.write("seen.txt", "by both")
 
 

@@ -1,4 +1,4 @@
-// Forks, as a program with E2B's JavaScript SDK makes them.
+// Forks with E2B's JavaScript SDK.
 import assert from 'node:assert/strict'
 import { Sandbox } from 'e2b'
 

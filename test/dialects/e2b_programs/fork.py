@@ -1,4 +1,4 @@
-"""Forks, as a program with E2B's Python SDK makes them: files go along, and what is in memory is not lost unsaid."""
+"""Forks with E2B's Python SDK: files are copied; a fork that would lose processes or variables is refused."""
 import asyncio
 
 from e2b import AsyncSandbox, Sandbox, SandboxException
@@ -27,7 +27,7 @@ assert third.files.read("notes/a.txt") == "as it was" and third.is_running() and
 if hasattr(Sandbox, "list_snapshots"):
     assert Sandbox.list_snapshots().next_items() == []
 
-# What runs would be lost, and so would variables.
+# A fork would lose running processes and variables, so it is refused while there are any.
 handle = sandbox.commands.run("sleep 1000", background=True)
 refused(sandbox.fork, "409", f"process {handle.pid}")
 handle.kill()

@@ -1,4 +1,4 @@
-"""The interpreter, as a program with E2B's Python SDK uses it."""
+"""The code interpreter with E2B's Python SDK."""
 import threading
 import time
 
@@ -16,7 +16,7 @@ assert execution.text == "x" and len(results) == 1 and execution.execution_count
 assert sandbox.run_code("import os; os.environ['FROM_CREATE']").text == "yes"
 assert sandbox.run_code("x = 1").execution_count == 3
 
-# Variables of one execution: what was there before is there again.
+# Environment variables of one execution: the previous values return afterwards.
 ask = "import os; os.environ.get('OWN'), os.environ.get('FROM_CREATE')"
 assert sandbox.run_code(ask, envs={"OWN": "it's", "FROM_CREATE": "no"}).text == '("it\'s", \'no\')'
 assert sandbox.run_code(ask).text == "(None, 'yes')"
@@ -39,12 +39,12 @@ assert shown.results[1].extra == {"text/x-own": "b"}
 assert shown.results[2].json == {"a": [1]}
 assert shown.results[3].is_main_result and not shown.results[0].is_main_result and shown.text == "7"
 
-# A list or dict of plain values is there as data, too.
+# A list or dict of plain values is also returned as JSON.
 shown = sandbox.run_code("{'a': [1, 2.5, None, True], 3: float('nan'), None: (1,)}").results[0]
 assert shown.json == {"a": [1, 2.5, None, True], "3": None, "null": [1]} and shown.text, shown
 assert sandbox.run_code("[{1, 2}]").results[0].json is None
 
-# Contexts do not share variables, and share files.
+# Contexts share files but not variables.
 context = sandbox.create_code_context()
 assert context.language == "python" and context.cwd == "/home/user"
 sandbox.run_code("y = 5; open('shared', 'w').write('of both')", context=context)
@@ -65,7 +65,7 @@ if hasattr(sandbox, "list_code_contexts"):
 printed = sandbox.run_code("echo $((6 * 7)); cat shared", language="bash").logs.stdout
 assert "".join(printed) == "42\nof both", printed
 
-# Killed while it runs: an error, and no empty success.
+# The sandbox is killed while code runs: the call raises an error.
 timer = threading.Timer(1, sandbox.kill)
 timer.start()
 try:

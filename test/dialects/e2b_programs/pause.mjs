@@ -1,4 +1,4 @@
-// Pausing and going on, as a program with E2B's JavaScript SDK does both.
+// Pausing and resuming with E2B's JavaScript SDK.
 import assert from 'node:assert/strict'
 import { Sandbox } from '@e2b/code-interpreter'
 import { NotFoundError } from 'e2b'
@@ -34,7 +34,7 @@ assert.equal(await again.files.read('kept.txt'), 'here')
 assert.deepEqual((await again.commands.list()).map((each) => each.pid), [running.pid])
 assert((await again.getInfo()).endAt.getTime() - Date.now() > 500_000)
 
-// When its time is over it is paused, and the next request wakes it.
+// The timeout pauses the sandbox, and the next request resumes it.
 const waker = await Sandbox.create({ timeoutMs: 2000, lifecycle: { onTimeout: 'pause', autoResume: true } })
 await waker.runCode('y = 5')
 await until(async () => (await waker.getInfo()).state === 'paused')

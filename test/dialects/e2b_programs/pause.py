@@ -1,4 +1,4 @@
-"""Pausing and going on, as a program with E2B's Python SDK does both."""
+"""Pausing and resuming with E2B's Python SDK."""
 import time
 
 from e2b import NotFoundException, Sandbox, SandboxQuery, SandboxState
@@ -13,7 +13,7 @@ def wait_until(is_so):
 
 
 def pause(sandbox, **more):
-    """By the name that the version has."""
+    """Pauses with the method that this version of the SDK has."""
     return getattr(sandbox, "pause", None or getattr(sandbox, "beta_pause", None))(**more)
 
 
@@ -44,7 +44,7 @@ again = Sandbox.connect(sandbox.sandbox_id, timeout=600)
 assert again.sandbox_id == sandbox.sandbox_id and again._envd_access_token == token
 assert again.is_running() and again.get_info().state == SandboxState.RUNNING
 assert again.files.read("kept.txt") == "here"
-# The command runs under the pid that it had, from where it stood.
+# The command continues with the same pid.
 assert [each.pid for each in again.commands.list()] == [running.pid]
 stood = int(again.files.read("count") or 0)
 wait_until(lambda: int(again.files.read("count") or 0) > stood)
@@ -55,7 +55,7 @@ for _ in range(3):
     again = Sandbox.connect(sandbox.sandbox_id)
     assert again.files.read("kept.txt") == "here"
 
-# When its time is over: paused, not killed.
+# The timeout pauses the sandbox and does not kill it.
 create = Sandbox.create if has_pause else Sandbox.beta_create
 at_end = {"lifecycle": {"on_timeout": "pause"}} if has_pause else {"auto_pause": True}
 sleeper = create(timeout=2, **at_end)

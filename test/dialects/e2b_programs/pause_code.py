@@ -1,4 +1,4 @@
-"""Variables of code over a pause, as a program with E2B's Python SDKs has them, with and without `async`."""
+"""Variables of code survive a pause, with E2B's synchronous and asynchronous Python SDKs."""
 import asyncio
 
 from e2b_code_interpreter import AsyncSandbox, Sandbox
@@ -19,7 +19,7 @@ async def main():
     await sandbox.run_code("x = 1")
     slow = asyncio.create_task(sandbox.run_code("import time; time.sleep(1); x = 2; x"))
     await asyncio.sleep(0.3)
-    await sandbox.pause()  # waits for what runs
+    await sandbox.pause()  # waits until the cell has ended
     assert (await slow).text == "2"
     assert not await sandbox.is_running()
     again = await AsyncSandbox.connect(sandbox.sandbox_id)

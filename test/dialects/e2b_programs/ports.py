@@ -1,4 +1,4 @@
-"""getHost(), as a program with E2B's Python SDK uses it: the host name, and what is served there."""
+"""get_host() with E2B's Python SDK: the host name of a port, and a server that answers there."""
 import http.client
 import os
 import time
@@ -14,7 +14,7 @@ assert host == f"3000-{sandbox.sandbox_id}.localhost:{where.partition(':')[2]}",
 
 
 def get(**headers):
-    # Whose resolver knows no names below localhost names the host in the head.
+    # Not every resolver knows names below localhost, so the Host header has the name.
     connection = http.client.HTTPConnection(where)
     connection.request("GET", "/served.txt", headers={"Host": host, **headers})
     answer = connection.getresponse()

@@ -1,4 +1,4 @@
-// The quick start of the vendor's README, as it stands there.
+// The quick start of the vendor's README, unchanged.
 import { Sandbox } from '@e2b/code-interpreter'
 
 const sandbox = await Sandbox.create()

@@ -1,4 +1,4 @@
-# The quick start of the vendor's README, as it stands there.
+# The quick start of the vendor's README, unchanged.
 from e2b_code_interpreter import Sandbox
 
 with Sandbox.create() as sandbox:

@@ -1,4 +1,4 @@
-// Snapshots, as a program with E2B's JavaScript SDK uses them.
+// Snapshots with E2B's JavaScript SDK.
 import assert from 'node:assert/strict'
 import { Sandbox } from 'e2b'
 

@@ -1,4 +1,4 @@
-"""Snapshots, as a program with E2B's Python SDK uses them: made, listed, sandboxes created from them, removed."""
+"""Snapshots with E2B's Python SDK: created, listed, used for new sandboxes, deleted."""
 import asyncio
 import inspect
 
@@ -46,7 +46,7 @@ for name, found in (("base-files", newest[:2]), ("team/base-files", newest[:2]),
     if "name" in inspect.signature(Sandbox.list_snapshots).parameters:
         assert ids(Sandbox.list_snapshots(name=name)) == found, name
 
-# They outlive the sandbox.
+# Snapshots outlive their sandbox.
 sandbox.kill()
 with Sandbox.create(first.snapshot_id, timeout=300, envs={"SIZE": "1"}) as fresh:
     assert fresh.files.read("notes/a.txt") == "as it was"
@@ -59,7 +59,7 @@ for called in ("base-files", "team/base-files:v2", second.snapshot_id):
     with Sandbox.create(called, timeout=300) as fresh:
         assert fresh.files.read("notes/a.txt") == "changed since", called
 with Sandbox.create(again.snapshot_id) as fresh:
-    # Removing it takes nothing away.
+    # Deleting a snapshot does not affect the sandbox that was created from it.
     assert Sandbox.delete_snapshot(again.snapshot_id) is True
     assert fresh.files.read("notes/a.txt") == "its own"
 assert Template.exists(first.snapshot_id) and Template.exists("base-files") and not Template.exists(again.snapshot_id)

@@ -1,4 +1,4 @@
-// Templates, as a program with E2B's JavaScript SDK builds them.
+// Templates built with E2B's JavaScript SDK.
 import assert from 'node:assert/strict'
 import { mkdtempSync, mkdirSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

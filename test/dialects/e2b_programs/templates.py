@@ -1,4 +1,4 @@
-"""Templates, as a program with E2B's Python SDK builds them: every kind of step, logs, names and tags, what fails."""
+"""Templates built with E2B's Python SDK: every kind of step, logs, names and tags, failures."""
 import asyncio
 import inspect
 import os
@@ -8,7 +8,7 @@ import tempfile
 from e2b import AsyncSandbox, AsyncTemplate, Sandbox, Template, wait_for_file
 from e2b.exceptions import BuildException
 
-# The SDK of 2025 calls the name an alias, and knows no tags.
+# The SDK of 2025 calls the name an alias and has no tags.
 IS_OLD = "name" not in inspect.signature(Template.build).parameters
 NAME = "alias" if IS_OLD else "name"
 
@@ -25,7 +25,7 @@ def refused(call, kind, *words):
 context = pathlib.Path(tempfile.mkdtemp())
 (context / "app/pages").mkdir(parents=True)
 (context / "app/main.py").write_text("print('main')\n")
-HIDDEN = "shown" if IS_OLD else ".hidden"  # which the SDK of 2025 does not send
+HIDDEN = "shown" if IS_OLD else ".hidden"  # the SDK of 2025 does not upload hidden files
 (context / "app/pages" / HIDDEN).write_text("hidden")
 (context / "notes.txt").write_text("notes")
 (context / "a.csv").write_text("a")
@@ -71,17 +71,17 @@ with Sandbox.create("my-project", timeout=300) as sandbox:
     assert not sandbox.files.exists("/tmp/lost")
     assert sandbox.get_info().template_id == "my-project" and sandbox.get_info().metadata == {}
     assert [each.sandbox_id for each in Sandbox.list().next_items()] == [sandbox.sandbox_id]
-    # What the client says counts before the template.
+    # The client's variables and directory override those of the template.
     with Sandbox.create("team/my-project:default", timeout=300, envs={"COLOUR": "blue"}) as other:
         assert other.commands.run("echo $COLOUR; pwd", cwd="/tmp").stdout == "blue\n/tmp\n"
 
-# One template begins with another, and its own steps with what that had.
+# A template that is based on another inherits its variables and working directory.
 Template.build(Template(file_context_path=context).from_template("my-project").run_cmd("echo $COLOUR > second.txt").copy("app/pages", "."),
                **{NAME: "second"})
 with Sandbox.create("second", timeout=300) as sandbox:
     assert sandbox.commands.run(f"cat second.txt {HIDDEN}; pwd").stdout == "a 'red' \"$(id)\" `id`\nhidden/home/user/project\n"
 
-# What fails says which step it was, and nothing is there.
+# The error of a failed build names the step, and no template exists.
 failed = []
 for steps, words in (
         (Template().from_base_image().run_cmd("true").run_cmd("echo before; echo why >&2; exit 7"), ("exit 7", "exit status 7")),
@@ -98,7 +98,7 @@ for steps, words in (
 assert ("warn", "why") in [(entry.level, entry.message) for entry in failed]
 assert IS_OLD or not Template.exists("failed")
 
-# A build that nobody waits for; its start command runs in each sandbox, which is there when that is ready.
+# A background build. Its start command runs in each sandbox, and create() returns when that is ready.
 served = (Template().from_base_image().set_workdir("/home/user/served").set_envs({"WORD": "up"})
           .set_start_cmd("sleep 0.3; (echo $WORD; pwd) > /tmp/half; mv /tmp/half /tmp/up; sleep 1000", wait_for_file("/tmp/up")))
 info = Template.build_in_background(served, **{NAME: "served"})
@@ -122,7 +122,6 @@ async def asynchronous():
         assert await sandbox.files.read("notes.txt") == "notes"
     again = await AsyncTemplate.build_in_background(AsyncTemplate().from_template("of-async").run_cmd("rm notes.txt"), **{NAME: "of-async"})
     assert again.build_id != built.build_id
-    # Who asks for the template finds that it has ended.
     while (status := await AsyncTemplate.get_build_status(again)).status.value != "ready":
         assert status.status.value == "building", status
         await asyncio.sleep(0.05)
@@ -166,5 +165,5 @@ if not IS_OLD:
         assert await AsyncTemplate.exists("tagged")
     asyncio.run(more())
 
-# All was as it has to be. The SDK's own library at times aborts while Python ends, after uploads and asyncio.
+# All tests have passed. The SDK sometimes aborts while Python exits, after uploads and asyncio.
 os._exit(0)

@@ -1,4 +1,4 @@
-// Volumes, as a program with E2B's JavaScript SDK uses them.
+// Volumes with E2B's JavaScript SDK.
 import assert from 'node:assert/strict'
 import { Sandbox, Volume } from 'e2b'
 

@@ -1,4 +1,4 @@
-"""Volumes, as a program with E2B's Python SDK uses them: made, filled, mounted in two sandboxes, removed."""
+"""Volumes with E2B's Python SDK: created, filled, mounted in two sandboxes, deleted."""
 import asyncio
 import io
 
@@ -24,7 +24,7 @@ refused(lambda: Volume.create("no name"), VolumeException, "400", "letters")
 refused(lambda: Volume.get_info("vol_none"), NotFoundException)
 assert Volume.destroy("vol_none") is False
 
-# What is in it, without a sandbox.
+# Files of a volume can be read and written without a sandbox.
 entry = volume.write_file("/config.json", '{"a": 1}')
 assert (entry.name, entry.path, entry.type.value, entry.size) == ("config.json", "/config.json", "file", 8)
 assert (entry.uid, entry.gid, entry.mode) == (1000, 1000, 0o644)
@@ -55,7 +55,7 @@ refused(lambda: volume.read_file("/data"), VolumeException, "403")
 volume.remove("/data")
 assert not volume.exists("/data")
 
-# In two sandboxes at once.
+# Two sandboxes mount the volume at once.
 one = Sandbox.create(timeout=300, volume_mounts={"/mnt/models": volume})
 two = Sandbox.create(timeout=300, volume_mounts={"/mnt/elsewhere": "models"})
 one.commands.run("echo trained > /mnt/models/weights; ln -s weights /mnt/models/latest; chmod 600 /mnt/models/weights")
@@ -72,7 +72,7 @@ refused(lambda: Volume.destroy(volume.volume_id), VolumeException, "409", "sessi
 refused(lambda: Sandbox.create(volume_mounts={"/mnt/a": "none"}), SandboxException, "none")
 refused(lambda: Sandbox.create(volume_mounts={"/srv/a": volume}), SandboxException, "400", "/mnt")
 
-# It outlives them, and a pause.
+# The volume outlives its sandboxes, and stays mounted over a pause.
 two.kill()
 one.pause()
 refused(lambda: Volume.destroy(volume.volume_id), VolumeException, "409")

@@ -1,4 +1,4 @@
-// Changes of files, as a program with E2B's JavaScript SDK follows them.
+// Watching changes of files with E2B's JavaScript SDK.
 import assert from 'node:assert/strict'
 import { InvalidArgumentError, NotFoundError, Sandbox } from 'e2b'
 
@@ -24,7 +24,7 @@ await sandbox.files.watchDir('/home/user/watched', (event) => all.push(event), {
   recursive: true, includeEntry: true, timeoutMs: 0, onExit: (error) => { allEnd = error },
 })
 
-// By the API, by a command, by code that writes piece by piece.
+// Changes by the API and by a command are reported.
 await sandbox.files.write('watched/new', 'hello')
 await until(() => has(flat, 'create', 'new') && has(all, 'create', 'new'))
 const { entry } = all.find((each) => each.type === 'create' && each.name === 'new')
@@ -37,7 +37,7 @@ await until(() => has(flat, 'rename', 'new') && has(flat, 'create', 'other'))
 await sandbox.files.remove('watched/other')
 await until(() => has(flat, 'remove', 'other'))
 
-// Below it: only one of them is recursive.
+// Only the recursive watch reports changes in subdirectories.
 await sandbox.commands.run('echo x > watched/deep/file; echo y > watched/later/file')
 await until(() => has(all, 'create', 'deep/file') && has(all, 'create', 'later/file'))
 await sandbox.files.write('watched/last', '')
@@ -50,7 +50,7 @@ await sandbox.files.write('watched/unseen', '')
 await until(() => has(all, 'create', 'unseen'))
 assert(!has(flat, 'create', 'unseen'))
 
-// The folder goes, and with it the watch.
+// Removing the directory ends the watch without an error.
 await sandbox.files.remove('watched')
 await until(() => allEnd !== 'goes on')
 assert.equal(allEnd, undefined)
@@ -61,7 +61,7 @@ await assert.rejects(sandbox.files.watchDir('nope', () => {}), NotFoundError)
 await assert.rejects(sandbox.files.watchDir('file', () => {}), InvalidArgumentError)
 await assert.rejects(sandbox.files.watchDir('/etc', () => {}), InvalidArgumentError)
 
-// Killed: an error.
+// Killing the sandbox ends the watch with an error.
 await sandbox.files.makeDir('again')
 let end = 'goes on'
 await sandbox.files.watchDir('again', () => {}, { onExit: (error) => { end = error } })

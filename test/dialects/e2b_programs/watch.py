@@ -1,4 +1,4 @@
-"""Changes of files, as a program with E2B's Python SDK asks for them."""
+"""Polling changes of files with E2B's Python SDK."""
 import time
 
 from e2b import InvalidArgumentException, NotFoundException, Sandbox
@@ -10,7 +10,7 @@ files.make_dir("watched/deep")
 
 
 def until(handle, *wanted):
-    """What came up to all of these."""
+    """Polls until all of these events have been reported; returns the events."""
     found = []
     for _ in range(600):
         found += [(event.type, event.name) for event in handle.get_new_events()]
@@ -35,7 +35,7 @@ assert not [name for _, name in found if "/" in name]
 until(every, (Type.CREATE, "new"), *changes, (Type.CREATE, "deep/file"))
 until(again, (Type.CREATE, "new"), *changes)
 
-# More than fits into one answer of reckond.
+# More events than fit into one response of reckond.
 sandbox.commands.run("cd watched && for i in $(seq 1500); do : > a-name-that-is-long-enough-$i; done")
 until(flat, (Type.CREATE, "a-name-that-is-long-enough-1"), (Type.CREATE, "a-name-that-is-long-enough-1500"))
 
@@ -55,7 +55,7 @@ assert again.get_new_events() == []
 again.stop()
 every.stop()
 
-# One after the other, more than there can be at once.
+# A watcher that is stopped makes room for another.
 for i in range(20):
     files.make_dir(f"many/{i}")
     files.watch_dir(f"many/{i}").stop()

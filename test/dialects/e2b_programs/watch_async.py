@@ -1,4 +1,4 @@
-"""Changes of files, as a program with E2B's asynchronous Python SDK follows them."""
+"""Watching changes of files with E2B's asynchronous Python SDK."""
 import asyncio
 import os
 
@@ -35,6 +35,6 @@ async def main():
 
 
 asyncio.run(main())
-# The SDK's HTTP client (native code) sometimes aborts while the interpreter ends, without a word, when
-# a stream has been broken off.
+# The SDK's HTTP client (native code) sometimes aborts without a message while the interpreter exits,
+# if a stream was cancelled.
 os._exit(0)
