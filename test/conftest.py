@@ -1,16 +1,16 @@
 """Fixtures of the tests that run built programs (e2e, soak).
 
-A test that takes `reckon` runs once as root and once as an ordinary user when the suite has root,
-and once as whoever started it otherwise. One that needs a particular user says so:
+A test that uses `reckon` runs once as root and once as an ordinary user if the suite runs as root,
+otherwise once as the current user. A test can choose one user:
 
     @pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
-and where no wall, limit or path depends on the user, of a test or a whole module:
+A test or module in which no wall, limit or path depends on the user runs once:
 
-    @pytest.mark.one_user                             as root where there is one
+    @pytest.mark.one_user                             as root if the suite runs as root
 
-Each module has one warden per user. When the module is done that warden is told to end, and the
-module fails if a process, a cgroup or a mount stays behind.
+Each module has one warden per user. When the module is done its fixture ends that warden, and the
+module fails if a process, a cgroup or a mount is left over.
 """
 import os
 import shutil
@@ -23,11 +23,11 @@ from leftovers import PATIENCE, Leftovers
 from reckon_cli import ROOTLESS_ID, Place, Reckon, User
 from reckon_serve import Server
 
-TEST_SECONDS = 180 * PATIENCE  # measures nothing; only keeps one test from hanging the suite
+TEST_SECONDS = 180 * PATIENCE  # no measurement, only stops a test that hangs
 
 
 def pytest_generate_tests(metafunc):
-    """Both users, or one, unless the test names them."""
+    """Runs tests as both users, or as one with the mark one_user, unless a test chooses itself."""
     marks = metafunc.definition.iter_markers("parametrize")
     if "as_user" in metafunc.fixturenames and not any("as_user" in mark.args[0] for mark in marks):
         users = ["root", "rootless"] if os.geteuid() == 0 else ["rootless"]
@@ -37,7 +37,7 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope="module")
 def as_user(request):
-    """Who runs `reckon` in this test."""
+    """The user that runs `reckon` in this test."""
     if request.param == "root":
         if os.geteuid() != 0:
             pytest.skip("needs root")
@@ -49,7 +49,7 @@ def as_user(request):
 
 @pytest.fixture(scope="module")
 def place(as_user):
-    """The user's directories for one module; fails when something outlives it."""
+    """The user's directories for one module; fails if something is left over afterwards."""
     base = tempfile.mkdtemp(prefix=f"reckon-e2e-{as_user.name}-")
     try:
         made = Place(base, as_user)
@@ -73,27 +73,27 @@ def reckon(place):
 
 @pytest.fixture
 def no_daemon_stays(reckon):
-    """The user's private daemon, which a command may have started, is ended after the test."""
+    """Ends the user's private daemon, which a command may have started, after the test."""
     yield
     private_daemon.end(reckon)
 
 
 @pytest.fixture
 def private(reckon, no_daemon_stays):
-    """`reckon`, of which that is so."""
+    """`reckon`, whose private daemon is ended after the test."""
     return reckon
 
 
 @pytest.fixture
 def server(reckon):
-    """`reckon serve` with a state of its own."""
+    """`reckon serve` with its own state directory."""
     with Server(reckon) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def module_server(place):
-    """One for all tests of a module, whose front none of them ends."""
+    """One `reckon serve` for all tests of a module, none of which may crash its front."""
     with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))) as running:
         yield running
         assert "the front is gone" not in running.log()
@@ -108,7 +108,7 @@ def session(server):
 
 @pytest.fixture(autouse=True)
 def time_limit(request):
-    """Ends a test that waits for what never comes, so that the others still run."""
+    """Ends a test that hangs, so that the others still run."""
     if request.node.get_closest_marker("slow"):
         yield
         return

@@ -1,13 +1,13 @@
 /*
- * bare.c - the least that a server of code can cost: for http_bench.py, and of no use otherwise.
+ * bare.c - the lower bound for a server that runs code, only for http_bench.py.
  *
  * Runs in:  a process of the benchmark, on loopback, with one connection.
- * Reads:    its client's requests, which it takes for well-formed and short.
- * Never:    serves anybody: no sandbox, no check, no record; it only looks like HTTP.
+ * Reads:    its client's requests, which it assumes to be well-formed and short.
+ * Never:    runs outside of the benchmark: it has no sandbox, no checks and no records.
  *
- * A request without a body is answered at once. Else what stands in `"code": "…"` is run by a Python
- * that reads a pipe, and the answer is what that wrote. With a path as argument the answer is
- * written to that file first, and synced: what whoever must not lose it pays at least.
+ * It answers a request without a body at once. Otherwise a Python process, which reads a pipe, runs
+ * the code in `"code": "…"`, and its output is the response. With a path as argument bare.c first
+ * writes the response to that file and syncs it, as a server that stores results has to.
  */
 #include <arpa/inet.h>
 #include <err.h>
@@ -21,7 +21,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define LOG_BYTES (1 << 20) /* written over again and again, never made longer */
+#define LOG_BYTES (1 << 20) /* overwritten, never extended */
 #define REQUEST_BYTES 16384
 #define ANSWER_BYTES 4096
 
@@ -34,7 +34,7 @@ static const char python[] = "import os\n"
 struct bare {
 	int to, from;	 /* the Python */
 	int client;
-	int log;	 /* -1: nothing is kept */
+	int log;	 /* -1: responses are not written */
 	off_t log_end;
 };
 
@@ -73,7 +73,7 @@ static int open_log(const char *path)
 	return fd;
 }
 
-/* Says its port, and waits for the one client that it has. */
+/* Prints the port and waits for the one client. */
 static int take_client(void)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET,
@@ -95,7 +95,7 @@ static int take_client(void)
 	return client;
 }
 
-/* A whole request, with a NUL behind it; *ret_body is in it. False: the client is gone. */
+/* Reads a request and adds a NUL; *ret_body points into it. False: the client has disconnected. */
 static bool take_request(int client, char request[REQUEST_BYTES], const char **ret_body)
 {
 	size_t have = 0;

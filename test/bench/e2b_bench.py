@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a cell costs over E2B's interpreter, against the native API, on one daemon, turn by turn.
+"""Compares a cell over E2B's interpreter with one over the native API, alternately, on one daemon.
 
     RECKON_API_KEY=rk_… test/bench/e2b_bench.py http://127.0.0.1:7263 [CELLS]
 """

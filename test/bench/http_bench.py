@@ -1,28 +1,28 @@
 #!/usr/bin/python3
-"""What a cell costs over HTTP, against the same in a Jupyter kernel: one run, taking turns.
+"""Compares a cell over HTTP with the same cell in a Jupyter kernel, alternately, in one run.
 
 usage: test/bench/http_bench.py [--runs N] [--install] [--json]       (as root)
 
 --install puts ipykernel, jupyter_client, jupyter_server and websocket-client into build/bench-venv
 first. Compare the ratios; the times are this machine's.
 
-  health            GET /health on a connection that stays
+  health            GET /health on a persistent connection
   warm cell         POST …/executions with `x += 1`, to the record
-  first cell        POST /sessions and then a first cell, from the kernel that waits parked
+  first cell        POST /sessions and then a first cell, in a parked kernel
   keep              the same in one request, POST /executions with `keep`
   once              without it: the session ends with the execution
-  kept              PATCH of a session: what is read in the fence, written and synced, without a box
+  kept              PATCH of a session: parsed in the fence, written and synced, without a box
   jupyter_client    the warm cell through its sockets, to the reply
   Jupyter Server    the same cell through its HTTP and WebSocket, to the reply
-  bare, synced      the least that any server can do: bare.c, which keeps its answer on the disk
-  bare              and one that keeps nothing
+  bare, synced      the lower bound of any server: bare.c, which syncs its answer to the disk
+  bare              bare.c without the disk
 
-These take turns request by request, so each begins with cold caches. Then the same warm cells back
-to back, in blocks that take turns. Then an execution of 200 events has 500 readers: from its end as
-the first one sees it to the last.
+The requests alternate one by one, so each begins with cold caches. Then the same warm cells run
+back to back, in alternating blocks. Then 500 readers follow an execution of 200 events: from its end
+at the first reader to its end at the last.
 
-The clients of ours and of the WebSocket are a few lines around a socket, so that it is the servers
-that are compared; jupyter_client is what its users have.
+The clients for Reckon and for the WebSocket are a few lines around a socket, so that the benchmark
+compares servers; jupyter_client is the client that its users have.
 """
 import argparse
 import json
@@ -47,7 +47,7 @@ PREFIX = "/reckon/v1"
 BUDGETS = {"jupyter_client / warm cell": (">=", 10), "first cell / health": ("<=", 5),
            "keep / health": ("<=", 5), "once / health": ("<=", 5),
            "jupyter_client / warm cell, back to back": (">=", 10)}
-BLOCK, BLOCKS = 50, 6  # cells back to back, without the first ones; blocks of each
+BLOCK, BLOCKS = 50, 6  # cells of a block, of which the first fifth does not count; blocks of each
 START_SECONDS = 60
 READERS = 500
 LINES = """import time
@@ -62,7 +62,7 @@ def install():
 
 
 class Wire:
-    """HTTP/1.1 on one connection: a request's bytes out, a body back."""
+    """An HTTP/1.1 client on one connection."""
 
     def __init__(self, port, key):
         self.key = key
@@ -84,7 +84,7 @@ class Wire:
 
 
 class Reckon:
-    """`reckon serve` with a directory of its own."""
+    """`reckon serve` with its own directory."""
 
     def __init__(self, base):
         self.process = subprocess.Popen(
@@ -141,7 +141,7 @@ class Reckon:
         return sock
 
     def readers(self):
-        """Seconds from the first reader's `done` to the last one's, and bytes that all got."""
+        """Seconds from the first reader's `done` to the last one's, and the bytes that all received."""
         body = self.wire.request("POST", f"/sessions/{self.warm}/executions",
                                  {"code": LINES, "background": True})[1]
         ended, size, texts = [], 0, {}
@@ -244,7 +244,7 @@ class Server:
             "content": {"code": code, "silent": False, "store_history": True,
                         "user_expressions": {}, "allow_stdin": False}}))
         while True:
-            # Without it a delayed acknowledgement of ours, 40 ms, would be counted as theirs.
+            # Otherwise our delayed acknowledgement, 40 ms, would count as time of Jupyter Server.
             self.socket.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
             message = json.loads(self.socket.recv())
             if message["msg_type"] == "execute_reply" and \
@@ -265,7 +265,7 @@ def timed(call):
 
 
 def take_turns(ours, peers, times, runs):
-    """Each call of ours comes behind the same peers, whose caches and processors they are then."""
+    """Calls the same peers before each call to Reckon, so that each finds the caches equally cold."""
     calls = {"health": ours.health, "warm cell": ours.warm_cell, "first cell": ours.first_cell,
              "keep": ours.keep, "once": ours.once, "kept": ours.kept}
     for _ in range(runs):
@@ -278,7 +278,7 @@ def take_turns(ours, peers, times, runs):
             times[name].append(seconds)
             if session is not None:
                 ours.wire.request("DELETE", f"/sessions/{session}")
-                time.sleep(0.15)  # until the next kernel is parked, as it is between users
+                time.sleep(0.15)  # until the next kernel is parked
         for name in ("bare, synced", "bare"):
             peers["Jupyter Server"].cell()
             times[name].append(timed(peers[name].cell)[0])

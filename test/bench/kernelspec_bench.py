@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What a kernel of `reckon jupyter install` costs against ipykernel, through jupyter_client: one run, taking turns.
+"""Compares a kernel of `reckon jupyter install` with ipykernel, alternately, through jupyter_client.
 
 usage: test/bench/kernelspec_bench.py [--runs N] [--json]       (as root, after tools/setup.sh test)
 
@@ -7,9 +7,9 @@ usage: test/bench/kernelspec_bench.py [--runs N] [--json]       (as root, after 
   warm cell    `x += 1`, from execute to its reply and idle
   restart      restart_kernel to the reply of the first cell after it
 
-Both kernels are driven by the same jupyter_client, that of build/venv; ipykernel is that of
-build/sdks/jupyter, without a sandbox. Ours has its warden running, as it has on a machine that used
-Reckon within the last quarter of an hour. Compare the ratios; the times are this machine's.
+Both kernels use the jupyter_client of build/venv; ipykernel is that of build/sdks/jupyter, without a
+sandbox. Reckon's warden already runs, as on a machine that used Reckon within the last quarter of an
+hour. Compare the ratios; the times are this machine's.
 """
 import argparse
 import json
@@ -27,11 +27,11 @@ import jupyter_client
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 IPYTHON = ROOT / "build/sdks/jupyter/venv/bin/python"
 SECONDS = 120
-CELLS = 50  # of each kernel, in turns
+CELLS = 50  # of each kernel, alternately
 
 
 def install(data):
-    """Both kernelspecs, in a folder of their own."""
+    """Installs both kernelspecs in `data`."""
     subprocess.run([ROOT / "build/bin/reckon", "jupyter", "install", "-t", "python"], check=True,
                    stdout=subprocess.DEVNULL)
     folder = data / "kernels/theirs"
@@ -73,8 +73,8 @@ def timed(fn, *words):
 def measure(runs):
     rows = {f"{row}, {whose}": [] for row in ("start", "warm cell", "restart") for whose in ("ours", "theirs")}
     names = {"ours": "reckon-python", "theirs": "theirs"}
-    Kernel(names["ours"]).end()  # the warden, its zygote
-    Kernel(names["theirs"]).end()  # its files, in the cache
+    Kernel(names["ours"]).end()  # starts the warden and its zygote
+    Kernel(names["theirs"]).end()  # loads its files into the page cache
     for _ in range(runs):
         kernels = {}
         for whose, name in names.items():

@@ -1,17 +1,17 @@
 #!/usr/bin/python3
-"""Many sessions of one daemon, each with cells whose answers are known: none may be wrong, and
-afterwards nothing may be left.
+"""Runs many sessions of one daemon with cells whose results are known: all results must be right,
+and nothing may be left over.
 
 usage: test/bench/load.py [--sessions N] [--live N] [--tenants N] [--seed N]
        [--rootless] [--hold [--rounds N]]
        (as root; needs the template python)
 
-Each session keeps a model of what its variables and files are. What is weighed before and after:
-processes, descriptors of reckond, its front and the warden, cgroups, mounts, network namespaces,
-and memory, from the second third of the run to the last.
+Each session has a model of its variables and files. The test compares with before: processes,
+descriptors of reckond, its front and the warden, cgroups, mounts and network namespaces; and memory
+in the last third of the run with that in the second.
 
-With --hold all of the sessions are live at once, and --live is how many clients ask: each round
-gives each session one cell of a kind drawn for it. Memory is judged from 30 rounds on.
+With --hold all sessions live at once, and --live is the number of clients: in each round every
+session runs one cell of a random kind. Memory is compared if there are 30 rounds or more.
 """
 import argparse
 import collections
@@ -31,21 +31,21 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "support
 from reckon_serve import memory_kib  # noqa: E402
 
 SETTLE_SECONDS = 30
-# A warden keeps network namespaces for the next boxes, as many as were in use at once: not one for
-# each session, of which there are many times more.
+# A warden recycles network namespaces and so keeps some open: as many as were in use at once, which
+# is far fewer than there are sessions.
 RECYCLED = {"networks", "warden fds"}
 NETWORKS_KEPT = 64  # STATE_NETNS_MAX
-# Memory is flat when it no longer grows from the second third of a run to the last, but for what it
-# rises and falls by while cells run: their records, SQLite's cache, holes.
+# Memory is flat if it does not grow from the second third of a run to the last by more than it varies
+# while cells run: their records, SQLite's cache, fragmentation.
 GROWTH_SHARE, GROWTH_KIB = 0.05, 2048
 SAMPLES = 30
-ROUNDS_TO_JUDGE = 30  # each session has its few files, and events of its last cells, by a third
-QUIET_SECONDS = 15  # the look at the workspaces after 5, and 5 more until freed memory is given back
+ROUNDS_TO_JUDGE = 30  # after a third each session has its files, and the events of its last cells
+QUIET_SECONDS = 15  # the daemon scans workspaces after 5 s, and returns freed memory 5 s later
 QUIET_SHARE, QUIET_KIB = 0.03, 384
 
 
 class Wrong(AssertionError):
-    """The daemon gave an answer that is not the one."""
+    """The daemon returned a wrong result."""
 
 
 def expect(is_so, what, seen):
@@ -54,7 +54,7 @@ def expect(is_so, what, seen):
 
 
 class Session:
-    """One session and what it must answer."""
+    """One session and a model of its state."""
 
     def __init__(self, server, rng):
         self.server, self.rng = server, rng
@@ -78,7 +78,7 @@ class Session:
         expect(record["session"] == self.id, "the record is this session's", record)
         return record
 
-    # Each of these is one kind of work.
+    # Each of the following methods is one kind of work.
 
     def state(self):
         n = self.rng.randrange(1000)
@@ -148,7 +148,7 @@ class Session:
         self.survive(self.run("while True: pass", "timeout", timeout_s=0.3))
 
     def survive(self, record):
-        """A kernel that did not hear its interrupt in time, which is told, has lost its variables."""
+        """Resets the model if a kernel did not react to its interrupt in time and lost its variables."""
         if any(note["code"] == "kernel_lost" for note in record["diagnostics"]):
             self.run("total = 0")
             self.total = 0
@@ -212,13 +212,13 @@ class Session:
             restart: 0.5, context: 0.5}
 
     def step(self):
-        """One of them; returns its name."""
+        """Does one random kind of work; returns its name."""
         kind = self.rng.choices(list(self.WORK), list(self.WORK.values()))[0]
         kind(self)
         return kind.__name__
 
     def live(self, cells):
-        """A life of so many cells; returns how many of each kind."""
+        """Runs this many cells and ends the session; returns the count of each kind."""
         kinds = self.rng.choices(list(self.WORK), list(self.WORK.values()), k=cells)
         for kind in kinds:
             kind(self)
@@ -240,7 +240,7 @@ class Session:
         expect(answer.status == 410, "it is closed", answer)
 
 
-# ---- weighing -----------------------------------------------------------------------------------
+# ---- resources ----------------------------------------------------------------------------------
 
 def wardens(leftovers):
     return [int(item[1]) for item in leftovers.new()
@@ -255,7 +255,7 @@ def descriptors(pid):
 
 
 def network_namespaces(pids):
-    """Those that one of these processes is in or holds open."""
+    """The number of network namespaces that these processes are in or have open."""
     found = set()
     for pid in pids:
         try:
@@ -280,7 +280,7 @@ def weigh(server, leftovers):
 
 
 def memory(server, leftovers):
-    """The warden may be older than what the leftovers are compared with."""
+    """Memory of the daemon's processes; the warden may be older than the snapshot of the leftovers."""
     wardens_of_all = [int(pid) for _, pid, name in leftovers.processes()
                       if name.startswith("reckon-warden ")]
     return {"reckond": memory_kib(server.process.pid), "front": memory_kib(server.front()),
@@ -288,7 +288,7 @@ def memory(server, leftovers):
 
 
 def growth(sizes, share, kib):
-    """What grew from the second third of these samples to the last by more than it may."""
+    """The processes that grew too much from the second third of these samples to the last."""
     third = len(sizes) // 3
     grown = {}
     for name in sizes[0]:
@@ -300,7 +300,7 @@ def growth(sizes, share, kib):
 
 
 def at_rest(server, leftovers):
-    """What there is when the warden has made ready what it makes ready when nobody waits."""
+    """The resources in use once the idle warden has made its parked kernels and pooled boxes."""
     deadline = time.monotonic() + SETTLE_SECONDS
     before = None
     while (now := weigh(server, leftovers)) != before and time.monotonic() < deadline:
@@ -310,7 +310,7 @@ def at_rest(server, leftovers):
 
 
 def settle(server, leftovers, base, slack):
-    """What is more than before once everything had time to go."""
+    """Waits for resources to be freed; returns those of which there are more than before."""
     deadline = time.monotonic() + SETTLE_SECONDS
     while True:
         now = weigh(server, leftovers)
@@ -325,7 +325,7 @@ def settle(server, leftovers, base, slack):
 
 
 def clients_of(server, tenants):
-    """The server as each of so many tenants sees it."""
+    """Creates tenants; yields a copy of the server with the key of each."""
     for number in range(tenants):
         tenant = server.ask("POST", "/tenants", {"name": f"load-{number}"})
         expect(tenant.status == 201, "a tenant is made", tenant)
@@ -338,7 +338,7 @@ def clients_of(server, tenants):
 
 
 def is_apart(clients):
-    """None sees a session of another."""
+    """Checks that no tenant sees a session of another."""
     seen = [{entry["id"] for entry in client.ask("GET", "/sessions?limit=500").json["sessions"]}
             for client in clients]
     expect(all(seen) and len(set().union(*seen)) == sum(map(len, seen)), "each sees its own",
@@ -346,7 +346,7 @@ def is_apart(clients):
 
 
 def load(server, leftovers, sessions, live, seed, tenants, cells=(4, 16), is_flat=True):
-    """Runs it; returns what was done. Raises Wrong; of memory that grows only when `is_flat`."""
+    """Runs the sessions; returns statistics. Raises Wrong, for growing memory only if `is_flat`."""
     clients = list(clients_of(server, tenants))
     counts, done, lock = collections.Counter(), [], threading.Lock()
     sizes = []
@@ -384,7 +384,7 @@ def load(server, leftovers, sessions, live, seed, tenants, cells=(4, 16), is_fla
 
 
 def opened(clients, sessions, live, seed):
-    """So many sessions that live at the same time."""
+    """Opens this many sessions that live at the same time."""
     def one(number):
         return Session(clients[number % len(clients)], random.Random(seed * 1_000_003 + number))
 
@@ -393,7 +393,7 @@ def opened(clients, sessions, live, seed):
 
 
 def hold(server, leftovers, sessions, live, seed, tenants, rounds):
-    """All sessions at once; returns what was done. Raises Wrong."""
+    """Runs all sessions at once; returns statistics. Raises Wrong."""
     clients = list(clients_of(server, tenants))
     warm = opened(clients, live, live, seed + 1)
     for session in warm:
@@ -422,8 +422,8 @@ def hold(server, leftovers, sessions, live, seed, tenants, rounds):
 
 
 def level(server, leftovers, sessions, live, seed, tenants, rounds):
-    """Three times so many rounds of one cell for each session, and quiet after each; returns what
-    the processes had then. Raises Wrong."""
+    """Runs `rounds` rounds of one cell per session, three times, with a pause after each; returns the
+    memory of the processes after each pause. Raises Wrong."""
     clients = list(clients_of(server, tenants))
     held, sizes = opened(clients, sessions, live, seed), []
     with concurrent.futures.ThreadPoolExecutor(live) as pool:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a tool call of MCP costs beside the same cell over the native API: medians, and their ratios.
+"""Compares a tool call of MCP with the same cell over the native API: medians and their ratios.
 
     reckon serve &
     RECKON_API_KEY=rk_… test/bench/mcp_bench.py http://127.0.0.1:7263 [CALLS [RECKON]]
 
-Each runs `1` in a session of its own on one connection, in turns: the native API, MCP of both eras
+Each runs `1` in its own session on one connection, alternately: the native API, two versions of MCP
 over HTTP, and `reckon mcp` (the program RECKON) on pipes. The floors are requests that run nothing:
-`GET /health`, and of each kind of MCP a `tools/list`, which checks the key.
+`GET /health`, and for each kind of MCP a `tools/list`, which checks the key.
 """
 import http.client
 import json
@@ -49,7 +49,7 @@ class Native:
 
 
 class Mcp(Native):
-    """2026-07-28: each request says what it needs."""
+    """MCP 2026-07-28: each request has the protocol version and names its session."""
     arguments = {"code": "1"}
 
     def message(self, method, params=None):
@@ -82,7 +82,7 @@ INITIALIZE = {"protocolVersion": LEGACY, "capabilities": {}, "clientInfo": {"nam
 
 
 class Legacy(Mcp):
-    """2025-11-25: a handshake, and a session that is the default."""
+    """MCP 2025-11-25: a handshake, then requests that use the default session."""
     names = {}
 
     def message(self, method, params=None):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What Anthropic's and Gemini's APIs in front of a model cost: the way of a token, and of the end, through Reckon,
-direct, and through a relay of this program that does nothing but copy bytes, which is the floor of one more process.
+"""Measures the latency that Anthropic's and Gemini's APIs add in front of a model: of a token and of the end of
+the stream, through Reckon, direct, and through a relay that only copies bytes (the floor of one more process).
 
     test/bench/model_bench.py [TOKENS [ROUNDS]]         starts a daemon of its own from build/bin
 
-The model is the server of openai_bench.py, whose tokens say when they were sent. All ways alternate.
+The model is the server of openai_bench.py, whose tokens contain the time at which they were sent. All ways alternate.
 """
 import http.client
 import http.server
@@ -34,7 +34,7 @@ def copy(source, target):
 
 
 def relay(port):
-    """A port that leads to the other one, byte for byte, in threads of a process of its own."""
+    """Starts a process that forwards a new port to this one; returns (process, port)."""
     listener = socket.create_server(("127.0.0.1", 0))
     code = (f"import socket, sys; sys.path.insert(0, {str(pathlib.Path(__file__).parent)!r})\n"
             f"import model_bench\nmodel_bench.serve(socket.socket(fileno={listener.fileno()}), {port})")
@@ -53,7 +53,7 @@ def serve(listener, port):
 
 
 def ask(port, path, body, key):
-    """Microseconds from sending to reading of each token, and from the last token to the end."""
+    """Microseconds from sending to reading each token, and from sending the last token to the end."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     connection.request("POST", path, json.dumps(body), {
         "Content-Type": "application/json", "Authorization": f"Bearer {key}", "anthropic-version": "2023-06-01"})

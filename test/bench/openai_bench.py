@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What OpenAI's API in front of a model costs: the way of a token, and of the end, through Reckon and direct.
+"""Measures the latency that OpenAI's API adds in front of a model: of a token and of the end of the stream.
 
     test/bench/openai_bench.py [TOKENS [ROUNDS]]        starts a daemon of its own from build/bin
 
-The model is a server of this program, whose tokens say when they were sent. Both ways alternate.
+The model is a server in this program, whose tokens contain the time at which they were sent. Requests through
+Reckon and direct ones alternate.
 """
 import http.client
 import http.server
@@ -47,7 +48,7 @@ class Model(http.server.BaseHTTPRequestHandler):
 
 
 def ask(port, path, body, key):
-    """Microseconds from sending to reading of each token, and from the last token to the end."""
+    """Microseconds from sending to reading each token, and from sending the last token to the end."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json",
                                                         "Authorization": f"Bearer {key}"})

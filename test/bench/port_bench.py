@@ -1,9 +1,9 @@
-"""How fast bytes come out of a box's port, against the same program on this host.
+"""Compares the throughput of a port of a box with that of the same program on this host.
 
     python3 test/bench/port_bench.py URL KEY          of a running `reckon serve`, with template python
 
-Prints, for one connection: MB/s and the ratio to the direct connection, in turns; and requests a second.
-`relay` is what a process in between costs at least: it takes 64 KiB and sends them on, and does nothing else.
+Prints MB/s of one connection and the ratio to the direct connection, alternately; and requests per second.
+`relay` is the lower bound of a process in between: it only forwards pieces of 64 KiB.
 """
 import http.client
 import json
@@ -49,7 +49,7 @@ while True:
 
 
 def read(host, port, path, headers, ahead=b""):
-    """Seconds for one answer, which is not kept."""
+    """(seconds, bytes) of one response, which is discarded."""
     begin = time.monotonic()
     sock = socket.create_connection((host, port))
     if ahead:
@@ -66,7 +66,7 @@ def read(host, port, path, headers, ahead=b""):
 
 
 def run(code):
-    """A program on this host, and the port that it listens on."""
+    """Starts a program on this host; returns it and the port on which it listens."""
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     return process, int(process.stdout.readline())
 
@@ -94,7 +94,7 @@ def main():
         "tunnel": lambda n: read(url.hostname, url.port, f"/n={n}", {}, tunnel),
     }
     rates = {name: [] for name in ways}
-    for _ in range(ROUNDS):  # in turns: the machine is not ours alone
+    for _ in range(ROUNDS):  # alternately, because the machine may have other load
         for name, way in ways.items():
             seconds, total = way(SIZE)
             assert total >= SIZE, (name, total)

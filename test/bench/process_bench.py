@@ -1,20 +1,20 @@
 #!/usr/bin/python3
-"""What a program in a session costs over HTTP, against programs started in a box by other means.
+"""Compares starting a program in a session over HTTP with other means to start one in a box.
 
 usage: test/bench/process_bench.py [--runs N] [--json]       (as root)
 
-  exec true          POST …/processes with `stream`, `true` without a shell, to the event of its end
+  exec true          POST …/processes with `stream`, `true` without a shell, to its end event
   reckon exec        the command: reckon exec -s NAME -- true
-  nsenter            nsenter -t PID -a true, into the pid, mount and other namespaces of the same box
-  crun exec          crun exec NAME true, in a container that stays; where crun is installed
+  nsenter            nsenter -t PID … true, into the pid, mount and other namespaces of the same box
+  crun exec          crun exec NAME true, in a running container; if crun is installed
   terminal echo      a byte to …/stdin of a terminal that runs `cat`, to its event; one connection each
-  pty echo           the same on a terminal of this host, without anything between
-  tool call          code calls a tool: from its event, over the answer to …/tool_results, to the event of the
-                     next call; one connection each
-  health             GET /health, which asks nobody
+  pty echo           the same on a terminal of this host, without a daemon
+  tool call          code calls a tool: from its event, over the request to …/tool_results, to the event of
+                     the next call; one connection each
+  health             GET /health, which needs no session
   output             100 MB from `head -c` as events, read and decoded
 
-They take turns, request by request. Compare the ratios; the times are this machine's.
+The requests alternate one by one. Compare the ratios; the times are this machine's.
 """
 import argparse
 import base64
@@ -98,7 +98,7 @@ def exec_true(daemon, session):
 
 
 def inner_pid(daemon, session):
-    """A process of the box, as this host counts."""
+    """Starts a process in the box; returns its pid on this host."""
     mark = "98765.4321"
     daemon.ask("POST", f"/sessions/{session}/processes", {"argv": ["sleep", mark]})
     for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
@@ -111,7 +111,7 @@ def inner_pid(daemon, session):
 
 
 class Terminal:
-    """A terminal of a session that echoes, with a stream of its events."""
+    """A terminal of a session that runs cat, with a stream of its events."""
 
     def __init__(self, daemon, session):
         self.daemon = daemon
@@ -134,7 +134,7 @@ class Terminal:
 
 
 class Calls:
-    """An execution that calls a tool again and again."""
+    """An execution that calls a tool repeatedly."""
 
     def __init__(self, daemon, session, count):
         self.daemon = daemon

@@ -1,6 +1,6 @@
-"""A thousand sessions of one daemon, and a longer look at its OpenAPI document.
+"""A thousand sessions of one daemon, and a longer run of the requests generated from its OpenAPI file.
 
-LOAD_SESSIONS and LOAD_SEED choose others; the seed is printed.
+LOAD_SESSIONS sets the number of sessions, LOAD_SEED the seed; the seed is printed.
 """
 import os
 import pathlib
@@ -19,9 +19,9 @@ SESSIONS = int(os.environ.get("LOAD_SESSIONS", "1000"))
 SEED = int(os.environ.get("LOAD_SEED", random.SystemRandom().randrange(1 << 32)))
 LIVE = 40
 TENANTS = 20
-ROUNDS = 30  # of one cell in each of the sessions that live at once
+ROUNDS = 30  # in each round every session runs one cell
 CLIENTS = 12
-LEVEL_ROUNDS = 333  # three times, of twenty cells
+LEVEL_ROUNDS = 333  # repeated three times, with one cell in each of twenty sessions
 SCHEMA_EXAMPLES = 400
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("as_user", ["root"], indirect=True)]
 
@@ -45,7 +45,7 @@ def test_a_thousand_sessions_at_once(place):
         assert "the front is gone" not in server.log()
 
 
-def test_twenty_thousand_cells_take_no_memory(place):
+def test_memory_does_not_grow_over_twenty_thousand_cells(place):
     print(f"seed {SEED}")
     leftovers = Leftovers(place.program_dirs)
     with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))) as server:
@@ -53,7 +53,7 @@ def test_twenty_thousand_cells_take_no_memory(place):
         assert server.stop() == 0, server.log()
 
 
-def test_many_requests_that_nobody_thought_of(as_user):
+def test_many_generated_requests(as_user):
     seed = random.SystemRandom().randrange(1 << 32)
     print(f"seed {seed}")
     subprocess.run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",

@@ -1,4 +1,4 @@
-"""One warden, many sessions, every way to end badly, for SOAK_SECONDS: nothing may pile up.
+"""One warden runs many sessions with all kinds of failures for SOAK_SECONDS: nothing may pile up.
 
 The seed is printed; SOAK_SEED repeats a run's choices.
 """
@@ -15,7 +15,7 @@ SECONDS = float(os.environ.get("SOAK_SECONDS", "600"))
 SEED = int(os.environ.get("SOAK_SEED", random.SystemRandom().randrange(1 << 32)))
 WORKERS = 2
 
-# name: (arguments, code, statuses that are right)
+# name: (arguments, code, expected statuses)
 CASES = {
     "value": ([], "6*7", {"ok"}),
     "exception": ([], "1/0", {"error"}),
@@ -33,7 +33,7 @@ CASES = {
 
 
 def work(reckon, rng, until):
-    """Runs random cases; returns how many of each."""
+    """Runs random cases; returns the count of each."""
     counts = dict.fromkeys([*CASES, "abandoned"], 0)
     while time.monotonic() < until:
         name = rng.choice(list(counts))
@@ -49,7 +49,7 @@ def work(reckon, rng, until):
 
 
 def weigh(leftovers):
-    """(processes, the wardens' descriptors, the wardens' resident KiB) of what is new."""
+    """The numbers of new processes, of the wardens' descriptors, and of their resident KiB."""
     processes = [item for item in leftovers.new() if item[0] == "process"]
     fds = rss = 0
     for _, pid, name in processes:
@@ -61,7 +61,7 @@ def weigh(leftovers):
 
 
 def settle(leftovers, limit):
-    """Waits until the number of processes is at most `limit`; returns the last weight."""
+    """Waits until the number of processes is at most `limit`; returns the last measurement."""
     deadline = time.monotonic() + 60
     while (weight := weigh(leftovers))[0] > limit and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -81,7 +81,7 @@ def test_nothing_piles_up(place, reckon):
                     for n in range(WORKERS)]
             return [job.result() for job in jobs]
 
-    # The first fifth warms everything up: templates, parked kernels, allocator.
+    # A warm-up of a fifth of the time loads templates, parked kernels and the allocator.
     both(0.2, "warm")
     reckon.record("6*7")
     time.sleep(2)

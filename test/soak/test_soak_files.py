@@ -1,4 +1,4 @@
-"""A gigabyte and more through `reckon serve`, in and out: no process grows with it."""
+"""More than a gigabyte goes through `reckon serve` in each direction: its processes do not grow."""
 import json
 import tarfile
 
@@ -40,7 +40,7 @@ def receive(server, path):
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
-def test_a_gigabyte_takes_no_memory(reckon):
+def test_memory_does_not_grow_with_a_gigabyte_of_files(reckon):
     with Server(reckon) as server:
         session = server.create(limits={"disk_bytes": 3 << 30, "file_bytes": 2 << 30})
         pids = [server.process.pid, server.front()]

@@ -1,4 +1,4 @@
-"""The checkers fail on what they are there for, and the tally cannot be green by accident."""
+"""The checkers find what they check for, and a run of tests cannot pass by accident."""
 import importlib.machinery
 import importlib.util
 import os
@@ -92,7 +92,7 @@ def test_a_named_language_is_found(tmp_path, name, line, status):
     assert (found, f"{name}:2: " in text) == (status, status == 1), text
 
 
-def test_an_exception_is_allowed_and_no_more_than_needed(tmp_path):
+def test_an_exception_is_allowed_only_if_needed(tmp_path):
     plant(tmp_path, {"inside/python/language.c": ROW, "lib/session/open.c": 'return "python";\n'})
     assert run("check_languages.py", tmp_path)[0] == 0
     plant(tmp_path, {"lib/session/open.c": "int a;\n"})
@@ -120,14 +120,14 @@ def function(length):
     ("a.c", "\n" + function(101), 1, "a.c:3: a function of 101 lines"),
     ("a.c", "static int t[] = {\n" + "\t1,\n" * 300 + "};\n", 0, "every file"),
 ])
-def test_sizes_are_held_to(tmp_path, name, text, status, says):
+def test_sizes_are_limited(tmp_path, name, text, status, says):
     found, output = run("check_size.py", plant(tmp_path, {name: text}))
     assert found == status
     assert says in output
 
 
 @pytest.mark.parametrize("count, status", [(25, 0), (26, 1)])
-def test_folders_have_rooms(tmp_path, count, status):
+def test_files_of_a_folder_are_limited(tmp_path, count, status):
     files = {f"src/host/f{number}.c": "int x;\n" for number in range(count)}
     files |= {f"src/host/room/f{number}.h": "int x;\n" for number in range(9)}
     found, output = run("check_size.py", plant(tmp_path, files))
@@ -159,7 +159,7 @@ RENAMED = CLONE.replace("count_of", "number").replace("*name", "*word").replace(
     (CLONE.replace("->count", "->size"), 0),
     (CLONE.replace("== 0", "!= 0"), 0),
 ])
-def test_a_function_of_two_files_is_found(tmp_path, other, status):
+def test_a_duplicated_function_is_found(tmp_path, other, status):
     plant(tmp_path, {"base/a.c": CLONE, "cli/b.c": '#include "c.h"\n\n' + other})
     found, text = run("check_clones.py", tmp_path)
     assert found == status
@@ -168,7 +168,7 @@ def test_a_function_of_two_files_is_found(tmp_path, other, status):
 
 
 @pytest.mark.parametrize("words, status", [(16, 0), (17, 1)])
-def test_a_function_of_a_line_may_stand_twice(tmp_path, words, status):
+def test_a_one_line_function_may_be_duplicated(tmp_path, words, status):
     text = "int f(void)\n{\n\treturn " + "-" * words + "1;\n}\n"
     assert run("check_clones.py", plant(tmp_path, {"a.c": text, "b.c": text}))[0] == status
 
@@ -197,7 +197,7 @@ def test_a_file_may_repeat_itself(tmp_path):
     ("for (;;) {\n\tcleanup_s struct s fd;\n\ts_init(&fd);\n}\nreturn fd;", 0),
     ("cleanup_s struct s fd; /* return */\ns_init(&fd);", 0),
 ])
-def test_a_local_without_a_value_is_found(tmp_path, lines, status):
+def test_an_uninitialised_cleanup_variable_is_found(tmp_path, lines, status):
     body = "".join(f"\t{line}\n" for line in lines.split("\n"))
     plant(tmp_path, {"a.c": f"int f(void)\n{{\n\tint a;\n\n{body}}}\n"})
     found, text = run("check_cleanup.py", tmp_path)
@@ -241,7 +241,7 @@ def test_headers_must_compile_alone(tmp_path, public, private, status):
 
 # ---- walls ----------------------------------------------------------------------------------
 
-def test_each_wall_can_be_taken_away_where_wall_test_says():
+def test_the_lines_that_wall_test_replaces_exist():
     loader = importlib.machinery.SourceFileLoader("wall_test", str(TOOLS / "wall-test"))
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("wall_test", loader))
     loader.exec_module(module)
@@ -321,11 +321,11 @@ def test_never(): assert False, "as ever"
     (UNSTEADY.replace("def test_once()", "@pytest.mark.parametrize('n', range(9))\ndef test_once(n)"),
      "0 passed, 10 failed, 0 skipped", "FAIL step: 10 tests"),
 ])
-def test_what_failed_beside_others_is_run_again_alone(run_tests, tmp_path, capsys, tests, line, told):
+def test_a_case_that_failed_is_run_again_alone(run_tests, tmp_path, capsys, tests, line, told):
     run_tests.REPORTS = run_tests.ROOT = tmp_path
-    if "range" in tests:  # each of them fails once
+    if "range" in tests:  # each of the nine cases fails once
         tests = tests.replace('.with_suffix(".mark")', '.with_suffix(f".{n}")')
-    inner = tmp_path / "test/e2e"  # laid out as here: cases are named from where pytest.ini is
+    inner = tmp_path / "test/e2e"  # as in this repository: pytest names cases from pytest.ini's folder
     for folder in (inner, tmp_path / "test/support"):
         folder.mkdir(parents=True)
     shutil.copy(ROOT / "test/pytest.ini", tmp_path / "test")
@@ -356,7 +356,7 @@ def test_a_step_that_hangs_is_ended_with_its_children(run_tests, tmp_path):
     script = f"sleep 1000 & echo $! >{tmp_path}/pid; wait"
     assert junit_step(run_tests, tmp_path, ["sh", "-c", script]) == "0 passed, 1 failed, 0 skipped"
     pid = int((tmp_path / "pid").read_text())
-    deadline = time.monotonic() + 60  # a signal that was sent is not yet a process that ended
+    deadline = time.monotonic() + 60  # the process ends some time after the signal
     while (about := stat_of(pid)) is not None and about[1] not in "ZX":
         assert time.monotonic() < deadline, about
         time.sleep(0.01)
@@ -372,7 +372,7 @@ not ok 2 - bad
 # not ok - x</system-out></testsuite></testsuites>"""
 
 
-def test_a_failed_step_tells_first_what_failed_and_again_at_the_end(run_tests, tmp_path, capsys):
+def test_a_failed_step_lists_its_failures_first_and_at_the_end(run_tests, tmp_path, capsys):
     write = f"cat >{tmp_path}/junit.xml <<'E'\n{TAP}\nE\nseq 100; exit 1"
     run_tests.REPORTS = run_tests.ROOT = tmp_path
     runner = run_tests.Runner()
@@ -386,7 +386,7 @@ def test_a_failed_step_tells_first_what_failed_and_again_at_the_end(run_tests, t
     assert capsys.readouterr().out.splitlines()[1:] == short
 
 
-def test_a_failed_command_tells_its_errors(run_tests, tmp_path, capsys):
+def test_a_failed_command_shows_its_errors(run_tests, tmp_path, capsys):
     run_tests.REPORTS = run_tests.ROOT = tmp_path
     runner = run_tests.Runner()
     assert not runner.command("step", ["sh", "-c", "echo a.c:3: error: no; seq 100; exit 1"])
@@ -395,7 +395,7 @@ def test_a_failed_command_tells_its_errors(run_tests, tmp_path, capsys):
 
 
 def two_rows(run_tests, tmp_path, first, second):
-    """A runner of which `e2e` and `lint` are these commands, and the other lanes do nothing."""
+    """A runner whose lanes `e2e` and `lint` run these commands, and `build` and `attack` do nothing."""
     run_tests.REPORTS = run_tests.ROOT = tmp_path
     runner = run_tests.Runner()
     for lane, script in (("build", "true"), ("e2e", first), ("attack", "true"), ("lint", second)):
@@ -405,8 +405,8 @@ def two_rows(run_tests, tmp_path, first, second):
     return runner
 
 
-def test_what_only_compiles_runs_beside_the_suites(run_tests, tmp_path):
-    """Each waits for the other: one after the other they would not end."""
+def test_rows_of_lanes_run_at_the_same_time(run_tests, tmp_path):
+    """Each command waits for a file of the other: run one after the other, they would not end."""
     wait = "while [ ! -e {1} ]; do touch {0}; sleep 0.01; done; touch {0}"
     here, there = tmp_path / "here", tmp_path / "there"
     run_tests.STEP_SECONDS = 60
@@ -415,7 +415,7 @@ def test_what_only_compiles_runs_beside_the_suites(run_tests, tmp_path):
     assert runner.tally.line() == "4 passed, 0 failed, 0 skipped"
 
 
-def test_a_failure_beside_the_suites_counts(run_tests, tmp_path):
+def test_a_failure_in_the_second_row_counts(run_tests, tmp_path):
     runner = two_rows(run_tests, tmp_path, "true", "exit 1")
     run_tests.run_all(runner, ["build", "e2e", "lint"])
     assert runner.tally.line() == "2 passed, 1 failed, 0 skipped"
@@ -432,8 +432,9 @@ def test_a_lane_without_a_test_fails_wherever_it_runs(run_tests, tmp_path):
     assert runner.tally.line() == "1 passed, 2 failed, 0 skipped"
 
 
-def test_a_row_that_has_ended_takes_what_is_left(run_tests, tmp_path):
-    """The first waits for what only the others can run, each lane once, and it keeps its priority."""
+def test_a_finished_row_runs_the_shared_lanes(run_tests, tmp_path):
+    """The lane e2e waits for a file that a shared lane writes, so the other row must run the shared
+    lanes, each once, without a low priority."""
     done = tmp_path / "done"
     runner = two_rows(run_tests, tmp_path, f"while [ ! -e {done} ]; do sleep 0.01; done", "true")
     taken = []
@@ -452,7 +453,7 @@ def test_a_row_that_has_ended_takes_what_is_left(run_tests, tmp_path):
     assert runner.tally.line() == "0 passed, 1 failed, 0 skipped"
 
 
-def test_what_only_compiles_has_a_low_priority(run_tests, tmp_path):
+def test_the_row_that_compiles_has_a_low_priority(run_tests, tmp_path):
     runner = two_rows(run_tests, tmp_path, f"nice >{tmp_path}/e2e", f"nice >{tmp_path}/lint")
     run_tests.run_all(runner, ["e2e", "lint"])
     assert int((tmp_path / "lint").read_text()) == min(int((tmp_path / "e2e").read_text()) + 10, 19)
@@ -488,8 +489,8 @@ def test_every_lane_is_in_one_row(run_tests):
     assert sorted(lanes) == sorted(run_tests.LANES)
 
 
-def test_a_copy_of_the_programs_is_another_suites(run_tests, tmp_path):
-    """By their inodes, which is how leftovers are told apart."""
+def test_a_copy_of_the_programs_has_other_inodes(run_tests, tmp_path):
+    """Leftovers recognise programs by their inodes, so the copy must have others."""
     for name in ("bin/reckon", "libexec/reckond", "libexec/reckond.p/a.o", "share/reckon/x"):
         plant(tmp_path / "build", {name: name})
     run_tests.ROOT = tmp_path

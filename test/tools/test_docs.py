@@ -1,4 +1,4 @@
-"""What the documents say can be found: links, files, tests, numbers of the sources, layers."""
+"""Documents agree with the repository: links, files, tests, numbers of the sources, layers."""
 import pathlib
 import re
 import subprocess
@@ -30,7 +30,7 @@ def blocks(text, language):
 
 
 def anchors(path):
-    """What a heading of a document can be linked by."""
+    """The anchors of a document's headings."""
     for heading in re.findall(r"^#+ (.*)$", path.read_text(encoding="utf-8"), re.M):
         yield re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-")
 
@@ -48,7 +48,7 @@ def wrong_links(path):
 
 
 def wrong_tests(text, root):
-    """Each path::name that no file holds."""
+    """Each path::name for which no file defines a test."""
     for path, name in TEST.findall(text):
         file = root / path
         found = file.read_text(encoding="utf-8") if file.exists() else ""
@@ -70,14 +70,14 @@ def test_a_documents_links_and_places_exist(path):
 
 
 @pytest.mark.parametrize("path", documents(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_lines_can_be_read(path):
+def test_lines_are_not_too_long(path):
     long = [line for line in without_blocks(path.read_text(encoding="utf-8")).splitlines()
             if len(line) > COLUMNS and not line.startswith("|") and "](" not in line]
     assert not long
 
 
 @pytest.mark.parametrize("name", ["SECURITY.md", "docs/threat-model.md"])
-def test_every_test_that_holds_a_promise_exists(name):
+def test_every_test_of_a_promise_exists(name):
     text = (ROOT / name).read_text(encoding="utf-8")
     assert len(TEST.findall(text)) > 20
     assert not list(wrong_tests(text, ROOT))
@@ -108,7 +108,6 @@ def test_the_readme_is_short_and_its_commands_are_shell():
 
 
 def test_the_readme_keeps_its_order():
-    """What it is, how it is used, what it does better, how to get it, where to go on, how far it is."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert re.findall(r"^## (.*)$", text, re.M) == ["Use", "What it does better", "Install", "Guides", "Status"]
     better, guides = (re.search(rf"^## {title}\n(.*?)^## ", text, re.M | re.S)[1]
@@ -123,7 +122,7 @@ def test_the_index_leads_to_every_page():
     assert not there - {target.partition("#")[0] for target in LINK.findall(index)}
 
 
-def test_the_table_of_folders_is_what_is_checked():
+def test_the_table_of_folders_matches_check_layers():
     allowed = {}
     exec(compile((ROOT / "tools/check_layers.py").read_text(encoding="utf-8"), "layers", "exec"),
          {"__name__": "layers"}, allowed)
@@ -135,14 +134,14 @@ def test_the_table_of_folders_is_what_is_checked():
     assert {folder.split("/")[0] for folder in told} == {path.name for path in (ROOT / "src").iterdir() if path.is_dir()}
 
 
-def test_the_reference_is_that_of_the_field_table():
+def test_the_api_reference_is_up_to_date():
     made = subprocess.run([sys.executable, ROOT / "src/api/reference.py", "/dev/stdout"],
                           stdout=subprocess.PIPE, text=True, check=True).stdout
     kept = (ROOT / "docs/api-reference.md").read_text(encoding="utf-8")
     assert made == kept, "python3 src/api/reference.py docs/api-reference.md"
 
 
-def test_the_numbers_of_the_filter_are_those_of_its_lists():
+def test_the_numbers_of_filtered_calls_are_up_to_date():
     lists = (ROOT / "src/box/filter/list.h").read_text(encoding="utf-8")
     allowed, denied = (len(re.findall(r'"\w+"', part)) for part in lists.split("filter_denied"))
     checked = (ROOT / "src/box/filter/filter.c").read_text(encoding="utf-8").split("checked[] = {")[1]

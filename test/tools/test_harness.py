@@ -1,4 +1,4 @@
-"""What the end-to-end tests stand on: strict parsing, and leaks that are seen."""
+"""The helpers of the end-to-end tests: they parse strictly and find leaks."""
 import os
 import pathlib
 import shutil
@@ -12,7 +12,7 @@ from reckon_cli import Done, parse_json, reachable
 @pytest.mark.parametrize("text", [
     '{"a": NaN}', '{"a": Infinity}', '{"a": 1, "a": 2}', b'"\xff"', "{", "", "1 2",
 ])
-def test_what_is_not_json_is_refused(text):
+def test_invalid_json_is_refused(text):
     with pytest.raises(ValueError):
         parse_json(text)
 
@@ -31,7 +31,7 @@ def test_an_unexpected_status_shows_the_output():
 
 @pytest.fixture
 def programs(tmp_path):
-    """A folder with two programs that only sleep."""
+    """A folder with two programs that are copies of sleep."""
     folder = tmp_path / "libexec"
     folder.mkdir()
     for name in ("reckon-warden", "reckon-init"):
@@ -41,7 +41,7 @@ def programs(tmp_path):
 
 @pytest.fixture
 def cgroups(tmp_path):
-    """Where a warden makes its groups, of two hierarchies."""
+    """Two folders in which a warden would make its cgroups."""
     homes = [tmp_path / "cgroup" / name for name in ("memory", "pids")]
     for home in homes:
         home.mkdir(parents=True)
@@ -55,7 +55,7 @@ def plant_cgroup(homes, name, procs):
     return folder
 
 
-def test_a_process_left_behind_is_seen_under_any_name(programs, cgroups, tmp_path):
+def test_a_leftover_process_is_found_under_any_name(programs, cgroups, tmp_path):
     leftovers = Leftovers([programs], cgroups)
     alias = tmp_path / "innocent"
     alias.symlink_to(programs / "reckon-init")
@@ -71,7 +71,7 @@ def test_a_process_left_behind_is_seen_under_any_name(programs, cgroups, tmp_pat
     assert leftovers.wait_for_none() == []
 
 
-def test_what_was_there_before_does_not_count(programs, cgroups):
+def test_older_processes_and_cgroups_do_not_count(programs, cgroups):
     plant_cgroup(cgroups, "reckon-4194305", "")
     with subprocess.Popen([programs / "reckon-init", "1000"]) as process:
         try:
@@ -83,7 +83,7 @@ def test_what_was_there_before_does_not_count(programs, cgroups):
             process.kill()
 
 
-def test_only_new_wardens_are_told_to_end(programs, cgroups):
+def test_only_new_wardens_are_ended(programs, cgroups):
     with subprocess.Popen([programs / "reckon-warden", "1000"]) as old:
         leftovers = Leftovers([programs], cgroups)
         with subprocess.Popen([programs / "reckon-warden", "1000"]) as new, \
@@ -100,19 +100,19 @@ def test_only_new_wardens_are_told_to_end(programs, cgroups):
 
 def test_empty_cgroups_are_leftovers_and_busy_ones_are_not(programs, cgroups):
     leftovers = Leftovers([programs], cgroups)
-    empty = plant_cgroup(cgroups, "reckon-4194305", "")  # more than any process has
+    empty = plant_cgroup(cgroups, "reckon-4194305", "")  # no process has such a large pid
     busy = plant_cgroup(cgroups, "reckon-4194306", "")
     (busy / "session").mkdir()
     (busy / "session" / "cgroup.procs").write_text("12345\n")
     plant_cgroup(cgroups, "somebody-else", "")
-    # Of another warden, in a container of its own: it is not ours to look at.
+    # Cgroups of a warden in a container do not count.
     plant_cgroup(cgroups, "reckon-package-test-1", "")
     plant_cgroup(cgroups, "somebody-else/reckon-4194307", "")
     assert leftovers.new() == [("cgroup", str(empty), "")]
 
 
-def test_cgroups_are_looked_for_where_a_warden_makes_them():
-    """In v1 and v2 alike: a group that we make below our own is found."""
+def test_cgroups_are_searched_where_a_warden_makes_them():
+    """A cgroup that the test makes below its own is found, in v1 and in v2."""
     homes = own_groups()
     assert homes and all(home.is_dir() for home in homes)
     leftovers = Leftovers([])
@@ -123,7 +123,7 @@ def test_cgroups_are_looked_for_where_a_warden_makes_them():
                 (home / "reckon-4194305").mkdir()
                 made.append(home / "reckon-4194305")
             except OSError:
-                continue  # without root, or a hierarchy that is read-only here
+                continue  # without root, or in a read-only hierarchy
         found = {path for _, path, _ in leftovers.new() if path.endswith("reckon-4194305")}
         assert found == {str(path) for path in made}
     finally:
@@ -138,7 +138,7 @@ def test_mounts_are_read_from_this_namespace():
     assert len(points) <= text.count("reckon")
 
 
-def test_a_folder_closed_to_others_is_out_of_reach(tmp_path):
+def test_a_folder_without_permission_is_not_reachable(tmp_path):
     inner = tmp_path / "closed" / "inner"
     inner.mkdir(parents=True)
     (tmp_path / "closed").chmod(0o700)

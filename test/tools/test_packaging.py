@@ -1,4 +1,4 @@
-"""What is installed and packaged agrees with itself; tools/package-test tries it on a real Debian."""
+"""Packages, units and containers agree with the build; tools/package-test installs them on a Debian."""
 import ast
 import json
 import os
@@ -12,13 +12,13 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = ROOT / "build"
 SYSTEMD = ROOT / "packaging/systemd"
-# In the list of packages for a build, but no line of Build-Depends: build-essential, or meson's.
+# Packages for a build that Build-Depends need not list: build-essential or meson depends on them.
 IMPLIED = {"gcc", "libc6-dev", "make", "ninja-build"}
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """`meson install` of the build as it is."""
+    """The folder into which `meson install` has installed the build."""
     target = tmp_path_factory.mktemp("installed")
     subprocess.run(["meson", "install", "-C", BUILD, "--no-rebuild", "--quiet", "--destdir", target],
                    check=True, capture_output=True)
@@ -26,7 +26,7 @@ def installed(tmp_path_factory):
 
 
 def install_list():
-    """What a build installs, as paths from /, with the prefix of a distribution."""
+    """The paths that a build installs, with the prefix of a distribution (/usr)."""
     text = subprocess.run(["meson", "introspect", "--installed", BUILD], check=True,
                           capture_output=True, text=True).stdout
     prefix = "/usr/local/"
@@ -40,7 +40,7 @@ def patterns(package):
 
 
 def covers(pattern, path):
-    """dh_install: a glob, or a folder with all it holds."""
+    """Matches as dh_install does: a glob for a file, or for a folder with its content."""
     parts, wanted = path.strip("/").split("/"), pattern.split("/")
     return len(parts) >= len(wanted) and all(
         pathlib.PurePath(part).match(want) for part, want in zip(parts, wanted))
@@ -51,7 +51,7 @@ def test_each_installed_file_is_in_one_package():
     listed = list(install_list())
     assert len(listed) > 20
     for path in listed:
-        # debian/rules has units where Debian 12 looks for them.
+        # debian/rules installs units where Debian 12 looks for them.
         path = path.replace("/usr/lib/systemd/", "/lib/systemd/")
         owners = [name for name, globs in packages.items() if any(covers(g, path) for g in globs)]
         assert len(owners) == 1, f"{path}: {owners}"
@@ -75,7 +75,7 @@ def test_a_package_builds_with_what_a_build_needs():
     assert needed - IMPLIED <= depends
 
 
-def test_the_versions_are_one():
+def test_all_versions_are_equal():
     version = re.search(r"version: '([\d.]+)'", (ROOT / "meson.build").read_text(encoding="utf-8"))[1]
     changelog = (ROOT / "debian/changelog").read_text(encoding="utf-8")
     assert changelog.startswith(f"reckon ({version}) ")
@@ -98,7 +98,7 @@ def test_a_program_builds_against_it(installed, tmp_path):
         next(installed.rglob("reckon.pc")).parent)}
     flags = subprocess.run(["pkg-config", "--cflags", "--libs", "reckon"], check=True, text=True,
                            capture_output=True, env=environment).stdout.split()
-    # Without a sysroot in the file's own paths pkg-config would name this machine's.
+    # All paths must be those of the installed tree, not of this machine.
     assert all(str(installed) in flag for flag in flags if flag[:2] in ("-I", "-L"))
     subprocess.run(["cc", ROOT / "examples/embed.c", "-o", tmp_path / "embed", *flags], check=True)
 
@@ -110,7 +110,7 @@ OTHERS = ("reckon.slice", "reckon.socket", "reckon-warden.socket")
 
 
 def rendered(tmp_path):
-    """The units as installed, but for programs that are there; the service's."""
+    """Copies the units with the programs of the build; returns the path of the service."""
     for name in OTHERS:
         shutil.copy(SYSTEMD / name, tmp_path)
     for name in SERVICES:
@@ -134,8 +134,8 @@ def directives(name):
     return re.findall(r"^(\w+=.*)", (SYSTEMD / f"{name}.in").read_text(encoding="utf-8"), re.M)
 
 
-def test_a_warden_may_do_what_the_service_may():
-    """It was a part of it, and is its most powerful one; what it sees has to be the same."""
+def test_the_warden_unit_has_the_walls_of_the_service():
+    """The warden's unit has the same walls as the service, because the warden was a part of it."""
     service, warden = (set(directives(name)) for name in SERVICES)
     of_its_own = {each.split("=")[0] for each in warden - service}
     assert of_its_own == {"Description", "CollectMode", "Type", "ExecStart", "TimeoutStopSec",
@@ -150,14 +150,15 @@ def exposure(unit):
     return float(re.search(r"exposure level for \S+ ([\d.]+)", done.stdout)[1])
 
 
-def test_the_exposure_that_is_told(tmp_path):
-    """As root, and with rootless.conf; a directive that gets lost shows here."""
+def test_the_documented_exposure_is_up_to_date(tmp_path):
+    """docs/install.md has the exposure levels as root and with rootless.conf, so that a directive that
+    gets lost is noticed."""
     unit = rendered(tmp_path)
-    told = re.findall(r"exposure ([\d.]+)", (ROOT / "docs/install.md").read_text(encoding="utf-8"))
+    documented = re.findall(r"exposure ([\d.]+)", (ROOT / "docs/install.md").read_text(encoding="utf-8"))
     as_root = exposure(unit)
     with open(unit, "a", encoding="utf-8") as file:
         file.write((SYSTEMD / "rootless.conf").read_text(encoding="utf-8"))
-    assert [f"{as_root}", f"{exposure(unit)}"] == told
+    assert [f"{as_root}", f"{exposure(unit)}"] == documented
 
 
 def test_each_directive_that_is_off_has_a_reason():
@@ -171,7 +172,7 @@ def test_each_directive_that_is_off_has_a_reason():
         assert (name in on) != (name in off), name
 
 
-def test_users_and_directories_are_understood(tmp_path):
+def test_sysusers_and_tmpfiles_are_valid(tmp_path):
     subprocess.run(["systemd-sysusers", "--dry-run", SYSTEMD / "reckon.sysusers"], check=True,
                    capture_output=True)
     if os.geteuid() != 0:
@@ -185,7 +186,7 @@ def test_users_and_directories_are_understood(tmp_path):
 # ---- AppArmor, containers -----------------------------------------------------------------------
 
 def test_apparmor_understands_the_profile(tmp_path):
-    """A parser older than 4.0 does not know the one rule, and is given the rest."""
+    """A parser older than 4.0 does not know the rule userns, and gets the profile without it."""
     profile = (BUILD / "packaging/reckon.apparmor").read_text(encoding="utf-8")
     assert "\n  userns,\n" in profile and "/libexec/reckon/reckon-warden" in profile
     parser = shutil.which("apparmor_parser", path=os.environ["PATH"] + ":/sbin:/usr/sbin")
@@ -196,7 +197,7 @@ def test_apparmor_understands_the_profile(tmp_path):
     subprocess.run([parser, "-Q", "-K", tmp_path / "reckon"], check=True, capture_output=True)
 
 
-def test_the_container_s_filter_lets_boxes_be_made_and_little_else():
+def test_the_container_filter_allows_boxes_and_little_else():
     profile = json.loads((ROOT / "packaging/container/seccomp.json").read_text(encoding="utf-8"))
     allowed, refused, _ = (set(rule["names"]) for rule in profile["syscalls"])
     assert {"unshare", "setns", "clone", "clone3", "mount", "move_mount", "open_tree", "pivot_root",
@@ -208,10 +209,10 @@ def test_the_container_s_filter_lets_boxes_be_made_and_little_else():
     source = (ROOT / "packaging/container/make-seccomp").read_text(encoding="utf-8")
     tree = next(node for node in ast.parse(source).body if isinstance(node, ast.Assign))
     named = {name for names in ast.literal_eval(tree.value).values() for name in names.split()}
-    assert refused == named  # the file is what the program makes
+    assert refused == named  # make-seccomp generated the file
 
 
-def test_the_container_is_run_with_what_was_tried():
+def test_the_documented_container_options_are_up_to_date():
     options = json.loads((ROOT / "packaging/container/options.json").read_text(encoding="utf-8"))
     recipe = (ROOT / "packaging/container/Containerfile").read_text(encoding="utf-8")
     page = (ROOT / "docs/install.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""No remedy of a daemon reaches whoever typed a command as an HTTP request."""
+"""The command line shows remedies of the daemon as commands, not as HTTP requests."""
 import os
 import pathlib
 import re
@@ -10,7 +10,7 @@ FOLDERS = ("src/host", "src/api", "src/httpd", "src/dialects/native", "src/diale
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 REQUEST = re.compile(r"\b(GET|POST|PUT|PATCH|DELETE) [./]")
 
-# Remedies of requests that no command makes, so no command shows them; and what is not a remedy.
+# Remedies of requests that no command makes, so no command shows them.
 NOT_SHOWN = {
     "list them: GET /reckon/v1/sessions/ID/contexts": "no command names a context",
     "list them: GET /reckon/v1/sessions/ID/links": "no command names a link by its id",
@@ -20,14 +20,14 @@ NOT_SHOWN = {
         "`reckon ask` runs the model itself",
     "see GET /reckon/v1/openapi.json": "a command knows its paths and fields",
 }
-NO_REMEDY = {
+NO_REMEDY = {  # texts that look like a request but are not a remedy
     "GET /reckon/v1/ready HTTP/1.0\\r\\nHost: localhost\\r\\n\\r\\n": "a request",
     "1: as GET /reckon/v1/ready.": "the help of a metric",
 }
 
 
 def texts():
-    """The texts in sources that name a request, adjacent literals joined."""
+    """The string literals in sources that contain a request; adjacent literals are joined."""
     found = {}
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.[ch]")):
@@ -41,7 +41,7 @@ def texts():
 
 def test_each_request_in_a_remedy_is_shown_as_a_command():
     found = texts()
-    assert len(found) > 15, found  # the pattern finds them still
+    assert len(found) > 15, found  # the pattern still matches
     assert set(NOT_SHOWN) <= set(found), "one is gone"
     done = subprocess.run([PROGRAM], input="".join(f"{text}\n" for text in found), text=True,
                           stdout=subprocess.PIPE, check=True)
@@ -55,7 +55,7 @@ def test_each_request_in_a_remedy_is_shown_as_a_command():
             assert "reckon " in words, f"{found[text]}: src/client/words.c lacks a row for: {text}"
 
 
-def test_paths_in_remedies_are_spelled_alike():
+def test_paths_in_remedies_have_one_form():
     for text, path in texts().items():
         for request in re.findall(r"\b(?:GET|POST|PUT|PATCH|DELETE) ([./]\S*)", text):
             assert re.match(r"/reckon/v1/[a-zA-Z/.]+$", request.rstrip(".,;:)")), (path, text)
