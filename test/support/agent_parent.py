@@ -1,4 +1,4 @@
-"""reckon-agent without anybody else: a parent that answers its cells from a script (wire/agent.h)."""
+"""Runs reckon-agent alone: the test is its parent and answers its cells from a script (wire/agent.h)."""
 import dataclasses
 import os
 import pathlib
@@ -19,12 +19,12 @@ PROTOCOLS = {"openai": (0, "/v1"), "openai-responses": (1, "/v1"), "anthropic": 
 
 @dataclasses.dataclass
 class Told:
-    """What the agent said of one question."""
+    """The output of the agent for one question."""
     cells: list = dataclasses.field(default_factory=list)
     pages: list = dataclasses.field(default_factory=list)
     notices: list = dataclasses.field(default_factory=list)
     discarded: list = dataclasses.field(default_factory=list)
-    code: str = ""  # as it was written
+    code: str = ""  # streamed while the model writes it
     text: str = ""
     stop: str = ""
     message: str = ""
@@ -38,7 +38,7 @@ def send(sock, kind, number, fields):
 
 
 def receive(sock):
-    """(type, id, {tag: value}), or None: it is gone."""
+    """(type, id, {tag: value}), or None if the agent has ended."""
     data, fds, _, _ = socket.recv_fds(sock, 1 << 17, 1)
     if not data:
         return None
@@ -57,7 +57,7 @@ def receive(sock):
 
 
 def start(url, provider, calling=0, context=100000, program=AGENT, retries=4):
-    """An agent that has its settings, and our end of its socket."""
+    """Starts an agent and sends its settings; returns it and our end of its socket."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     agent = subprocess.Popen([program], env={"RECKON_LOG": "error"}, close_fds=False,
                              preexec_fn=lambda: os.dup2(theirs.fileno(), 3))
@@ -70,7 +70,7 @@ def start(url, provider, calling=0, context=100000, program=AGENT, retries=4):
 
 def ask(url, provider, question="?", run=lambda code: ("ok", "done"), calling=0, context=100000,
         path=None, program=AGENT, retries=4):
-    """One question; `run` says status and text of a cell, `path` what stands behind the URL."""
+    """Asks one question; `run` returns status and text of a cell, `path` is appended to the URL."""
     path = PROTOCOLS[provider][1] if path is None else path
     agent, ours = start(url + path, provider, calling, context, program, retries)
     told = Told()

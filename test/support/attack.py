@@ -1,9 +1,9 @@
-"""Holds several sessions at once and looks at them from outside, for test/attack.
+"""Opens several sessions at once and inspects them from the host, for test/attack.
 
-    driver = Driver(place, state)           one reckon-driver, speaking to the user's warden
+    driver = Driver(place, state)           one reckon-driver, connected to the user's warden
     box = driver.open(pids=64)              a session; limits by name
     box.run("x = 5")                        the record
-    box.ask("answer = x + 1")               6: what the cell left in `answer`, through JSON
+    box.ask("answer = x + 1")               6: the value of `answer`, through JSON
     copy = box.branch()
 """
 import contextlib
@@ -23,9 +23,9 @@ from syscalls import NUMBERS
 LIMITS = ("wall_ms", "cpu_ms", "memory_bytes", "disk_bytes", "inodes", "file_bytes", "pids",
           "cpu_percent", "output_bytes", "displays")
 MIB = 1 << 20
-SECONDS = 60 * PATIENCE  # no call may hang the suite; nothing is measured with it
+SECONDS = 60 * PATIENCE  # no measurement, only stops a call that hangs
 
-# What attack code starts with: system calls by name, and errors as their names.
+# Helpers for attack code: system calls by name, and errors as their names.
 PRELUDE = r'''
 import ctypes as _ct, errno as _errno, os as _os
 _libc = _ct.CDLL(None, use_errno=True)
@@ -39,7 +39,7 @@ def call(nr, *args):
         _ct.Structure, type(None))) or hasattr(a, "_obj") else _ct.c_long(a) for a in args])
     return _errno.errorcode.get(_ct.get_errno(), "?") if result == -1 else result
 def attempt(what, *args, **more):
-    """What a call returned, or the name of its error."""
+    """The result of a function, or the name of its error."""
     try:
         return what(*args, **more)
     except OSError as e:
@@ -49,7 +49,7 @@ def attempt(what, *args, **more):
 '''
 
 class Refused(Exception):
-    """The library refused: code is negative as in reckon.h."""
+    """The library returned an error: code is negative as in reckon.h."""
 
     def __init__(self, failed):
         super().__init__(f"{failed['message']} ({failed['code']})")
@@ -68,7 +68,7 @@ def driver_program(place):
 
 
 class Driver:
-    """A running reckon-driver of this place's user."""
+    """A running reckon-driver of the user of `place`."""
 
     def __init__(self, place, state, *args, wrap=(), env=None):
         self.place = place
@@ -90,7 +90,7 @@ class Driver:
         self.process.stdin.flush()
 
     def receive(self):
-        # Answers are single lines, so nothing is left in Python's buffer between two of them.
+        # Each reply is one line, so Python's buffer is empty before the next one.
         if not select.select([self.process.stdout], [], [], SECONDS)[0]:
             raise AssertionError(f"reckon-driver gave no answer in {SECONDS} s")
         line = self.process.stdout.readline()
@@ -107,7 +107,7 @@ class Driver:
 
     def open(self, template="python", flags=0, language=None, prelude=True, env=None, shared=None,
              **limits):
-        """shared: a directory of the host that is /mnt/shared in the box, for writing."""
+        """Opens a session. shared: a directory of the host, mounted writable at /mnt/shared."""
         assert set(limits) <= set(LIMITS), limits
         more = {"language": language} if language else {}
         box = Box(self, self("open", template=template, flags=flags, limits=limits,
@@ -160,7 +160,7 @@ class Box:
         return record
 
     def ask(self, code, **more):
-        """What the cell left in `answer`."""
+        """Runs a cell and returns its variable `answer`."""
         record = self.expect("ok", code + "\nimport json as _json; print('\\n@@' + "
                                           "_json.dumps(answer), flush=True)", **more)
         return json.loads(record["stdout"].rpartition("@@")[2])
@@ -176,7 +176,7 @@ class Box:
         return box
 
     def process(self, command=None, **more):
-        """A program beside the kernel: argv, cwd, env, terminal, input, detach, limits."""
+        """Starts a program in the box: argv, cwd, env, terminal, input, detach, limits."""
         if command is not None:
             more["command"] = command
         return Process(self.driver, self.driver("process_start", session=self.name, **more))
@@ -185,7 +185,7 @@ class Box:
         return self.driver("process_list", session=self.name)
 
     def exchange(self, port, text="", seconds=SECONDS):
-        """What a port of the box answers to `text`, up to the end of the connection."""
+        """Sends `text` to a port of the box; returns the response up to the end of the connection."""
         answer = self.driver("port_exchange", session=self.name, port=port, text=text,
                              timeout_ms=int(seconds * 1000))
         return bytes.fromhex(answer["hex"])
@@ -224,7 +224,7 @@ class Box:
         return self.driver("variables", session=self.name)
 
     def complete(self, code, cursor=None):
-        """What reckon_complete() answers; the cursor is in bytes, by default at the end."""
+        """The result of reckon_complete(); the cursor is in bytes, by default at the end."""
         at = len(code.encode()) if cursor is None else cursor
         return self.driver("complete", session=self.name, code=code, cursor=at)
 
@@ -237,8 +237,8 @@ class Box:
 
     @property
     def pid(self):
-        """Of the kernel, on the host. An ordinary user's warden counts in a namespace of its own,
-        so there the process is known by its place in that and by the box's workspace."""
+        """The kernel's pid on the host. An ordinary user's warden has its own pid namespace, so there
+        the process is found by its pid in that namespace and by the box's workspace."""
         number = self.about["kernel_pid"]
         if self.driver.place.user.is_root:
             return number
@@ -266,7 +266,7 @@ class Process:
         return self.driver(f"process_{op}", process=self.index, **more)
 
     def read(self, which=1, timeout=SECONDS):
-        """(bytes, whether that was the end); nothing when nothing came in time."""
+        """(bytes, whether this is the end); no bytes if none arrived in time."""
         answer = self("read", which=which, timeout_ms=int(timeout * 1000))
         return bytes.fromhex(answer["hex"]), answer["end"]
 
@@ -278,7 +278,7 @@ class Process:
         return found
 
     def read_until(self, wanted, which=1, seconds=SECONDS):
-        """What came up to these bytes, and behind them in the same piece."""
+        """The output up to these bytes, with the rest of the last piece."""
         found, until = b"", time.monotonic() + seconds
         while wanted not in found:
             assert time.monotonic() < until, found
@@ -316,7 +316,7 @@ def show(record):
 
 
 def status_of(pid):
-    """The fields of /proc/PID/status; empty when it is gone."""
+    """The fields of /proc/PID/status; empty if the process has ended."""
     try:
         text = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -330,7 +330,7 @@ ACCOUNTS_KEPT = 256
 
 
 class HostUsage:
-    """What a host carries for one place: processes, mounts, cgroups, the wardens' descriptors."""
+    """What Reckon uses on the host: processes, mounts, cgroups, the wardens' descriptors."""
 
     def __init__(self, leftovers):
         self.leftovers = leftovers
@@ -351,14 +351,14 @@ class HostUsage:
     @staticmethod
     def descriptors(pid):
         """
-        Without what the warden keeps: network namespaces for the next box, and the cgroup files that
-        it read last, of boxes that still are.
+        The number of a warden's descriptors, without those that it caches: network namespaces for the
+        next boxes, and cgroup files of live boxes.
         """
         count = accounts = 0
         names = []
-        with contextlib.suppress(OSError):  # it has ended
+        with contextlib.suppress(OSError):  # the warden has ended
             for fd in os.listdir(f"/proc/{pid}/fd"):
-                with contextlib.suppress(FileNotFoundError):  # that one is closed by now
+                with contextlib.suppress(FileNotFoundError):  # closed meanwhile
                     names.append(os.readlink(f"/proc/{pid}/fd/{fd}"))
         for name in names:
             is_account = bool(ACCOUNT.search(name))
@@ -381,7 +381,7 @@ class HostUsage:
         return count
 
     def when_stable(self, quiet=1, seconds=10):
-        """Waits until nothing has changed for a while; returns what it is then."""
+        """Waits until the usage has not changed for `quiet` seconds; returns it."""
         deadline = time.monotonic() + seconds * PATIENCE
         last, since = self.measure(), time.monotonic()
         while time.monotonic() < min(deadline, since + quiet * PATIENCE):
@@ -392,7 +392,7 @@ class HostUsage:
         return last
 
     def settle(self, wanted, seconds=4):
-        """Waits until nothing weighs more than `wanted`; returns what still does."""
+        """Waits until the usage is not above `wanted`; returns the items that still are."""
         deadline = time.monotonic() + seconds * PATIENCE
         while True:
             now = self.measure()

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""A front that an attacker owns: whatever a test wants is sent to the daemon as a frame.
+"""A front that an attacker controls: it sends any frame that a test wants to the daemon.
 
     with CapturedFront(reckon) as front:
         error, events = front.call("execution_events", key, session=session, execution=execution)
 
-The daemon starts this file in place of reckon-front-native. As a program it passes frames on between the daemon and the one
-connection that the test makes to the daemon's port. Nothing of it is fenced.
+The daemon starts this file instead of reckon-front-native. As a program it relays frames between the daemon and the one
+connection that the test makes to the daemon's port. It does not enter the fence.
 """
 import copy
 import fcntl
@@ -27,12 +27,12 @@ BLOB, CALL = 1, 2  # FRONT_FLAG_…
 INLINE_MAX = 48 << 10
 
 
-# What goes along with a frame of the test's: nothing, or descriptors that only the front has.
+# The descriptors to send with a frame of the test: none, or some that only the front has.
 NOTHING, CLIENT, FILE, DATAGRAM, LISTENING, RETURNED, TWO = range(7)
 
 
 def unsealed(frame, files):
-    """The frame with what it brought as a sealed file put into it, which is closed."""
+    """The frame with the payload of its sealed file, which is closed, in place."""
     magic, kind, flags, number, size, reserved = HEAD.unpack_from(frame)
     if not flags & BLOB:
         return frame
@@ -42,8 +42,8 @@ def unsealed(frame, files):
 
 
 def pass_up(daemon, test, returned):
-    """Frames of the daemon to the test, each with the number of files that came along; connections
-    that it hands to us are kept for RETURNED."""
+    """Relays frames of the daemon to the test, each with its number of descriptors; stores connections
+    that the daemon hands to this front for RETURNED."""
     while True:
         frame, files, _, _ = socket.recv_fds(daemon, 1 << 20, 4)
         if not frame:
@@ -58,7 +58,7 @@ def pass_up(daemon, test, returned):
 
 
 def descriptors(what, listener, returned):
-    """Those that a frame takes along; to be closed."""
+    """The descriptors to send with a frame; the caller closes them."""
     if what in (CLIENT, TWO):
         return [listener.accept()[0].detach() for _ in range(1 if what == CLIENT else 2)]
     if what == FILE:
@@ -71,7 +71,7 @@ def descriptors(what, listener, returned):
 
 
 def wait_for_test(daemon, listener):
-    """One that no test connects to any more ends with the daemon, as a real one does."""
+    """Waits for the test's connection; ends with the daemon if none comes, as a real front does."""
     waiting = select.poll()
     waiting.register(listener, select.POLLIN)
     waiting.register(daemon, select.POLLRDHUP)
@@ -113,7 +113,7 @@ from reckon_serve import SECONDS, Server  # noqa: E402
 
 
 class CapturedFront:
-    """A daemon with such a front, and the attacker's end of it."""
+    """A daemon with such a front, and the attacker's connection to the front."""
 
     TREE = "captured"
 
@@ -129,7 +129,8 @@ class CapturedFront:
 
     @staticmethod
     def arrange(real, tree):
-        """Programs look for others beside themselves: these two are copies, the rest is named."""
+        """Makes a tree of programs, because they look for each other in their own folder: reckon and
+        reckond are copies, the front is this file, the others are symbolic links."""
         (tree / "bin").mkdir(parents=True)
         (tree / "libexec").mkdir()
         shutil.copy2(real / "bin/reckon", tree / "bin/reckon")
@@ -157,7 +158,7 @@ class CapturedFront:
         return self.server.key
 
     def cancel(self, number):
-        """Tells that whoever asked `number` went away."""
+        """Reports that the client of request `number` has disconnected."""
         self.send_frame(CANCEL, 0, number, b"")
 
     def send_frame(self, kind, flags, number, payload, reserved=0, along=NOTHING):
@@ -167,7 +168,7 @@ class CapturedFront:
         self.sock.sendall(struct.pack("=IB", len(frame), along) + frame)
 
     def call(self, name, key, /, **values):
-        """A call: the error's name or None, then what it gives, or the struct of the error."""
+        """Makes a call; returns (None, its result), or (the error's name, the struct of the error)."""
         number = self.send_call(name, key, **values)
         while True:
             got, is_error, answer = self.receive()
@@ -179,7 +180,7 @@ class CapturedFront:
         return None, field_table.read(field_table.call(name)[1].gives_struct, answer)
 
     def send_call(self, name, key, /, number=None, **values):
-        """The request's id."""
+        """Sends a request; returns its id."""
         kind, row = field_table.call(name)
         caller = {"key": key, "request": "captured"}
         if number is None:
@@ -191,7 +192,7 @@ class CapturedFront:
         return number
 
     def receive(self):
-        """(id, whether it is an error, its image); files that came along are counted, no more."""
+        """(id, whether it is an error, its image); self.files is the number of its descriptors."""
         size, self.files = struct.unpack("=II", self.stream.read(8))
         frame = self.stream.read(size)
         _, kind, flags, number, _, _ = HEAD.unpack_from(frame)

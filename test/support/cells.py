@@ -1,6 +1,6 @@
-"""Code that several suites run."""
+"""Code of cells that several suites run."""
 
-# The smallest picture there is: what a kernel displays when it has no plotting library.
+# Displays a PNG of one pixel, without a plotting library.
 PICTURE = """
 import base64
 class Picture:

@@ -1,4 +1,4 @@
-"""A daemon as E2B's SDKs see it: the variables that their programs run with, and requests without an SDK."""
+"""A daemon for E2B's SDKs: the environment variables of their programs, and requests without an SDK."""
 import http.client
 import json
 import os
@@ -19,7 +19,7 @@ class E2BServer(Server):
         self.e2b_key = self.variables["E2B_API_KEY"]
 
     def run(self, command, **more):
-        """A program of an SDK's user, which must succeed; what it printed."""
+        """Runs a program that uses an SDK, which must succeed; returns its output."""
         clean = {name: value for name, value in os.environ.items()
                  if not name.startswith("E2B_") and not name.lower().endswith("_proxy")}
         done = subprocess.run(command, env=clean | self.variables | more, capture_output=True, text=True,
@@ -47,7 +47,7 @@ class E2BServer(Server):
         return made
 
     def data(self, sandbox, port, method, path, body=None, token=True, **headers):
-        """One request to a side of a sandbox."""
+        """One request to envd or the interpreter of a sandbox, or to another of its ports."""
         more = {"E2b-Sandbox-Id": sandbox["sandboxID"], "E2b-Sandbox-Port": str(port)}
         if token:
             more["X-Access-Token"] = sandbox["envdAccessToken"]
@@ -63,7 +63,7 @@ def take(response: http.client.HTTPResponse):
 
 
 def front_of(server):
-    """The pid of the process that speaks E2B."""
+    """The pid of the front of the E2B dialect."""
     [pid] = {int(pid) for task in pathlib.Path(f"/proc/{server.process.pid}/task").iterdir()
              for pid in (task / "children").read_text().split()
              if pathlib.Path(f"/proc/{pid}/comm").read_text() == "reckon-front-e2\n"}

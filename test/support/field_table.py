@@ -1,4 +1,4 @@
-"""The field table of src/api, for tests: its calls, the whole OpenAPI document, images of structs."""
+"""The field table of src/api for tests: its calls, the OpenAPI document, encoded structs (images)."""
 import functools
 import importlib
 import struct
@@ -25,17 +25,17 @@ def table():
 
 @functools.cache
 def errors():
-    """The words of enum api_error, by number."""
+    """The names of enum api_error, by number."""
     return [each.word for each in table().ERRORS]
 
 
 def document():
-    """What the daemon hands out as openapi.json."""
+    """The document that the daemon serves as openapi.json."""
     return part("openapi").document(ROOT / "docs")
 
 
 def call(name):
-    """Its number in frames, and its row."""
+    """The number of a call in frames, and its row of the table."""
     return next((number, each) for number, each in enumerate(table().CALLS, 1) if each.name == name)
 
 
@@ -66,12 +66,12 @@ def of_field(field, value):
 
 
 def image(of, values):
-    """A struct of the table as it stands in a frame (src/api/image.h)."""
+    """Encodes a struct of the table as in a frame (src/api/image.h)."""
     return b"".join(of_field(field, values.get(field.name)) for field in of.fields)
 
 
 class Reader:
-    """Takes structs from the front of an image."""
+    """Decodes structs from an image."""
 
     def __init__(self, data):
         self.data, self.at = data, 0

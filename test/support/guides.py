@@ -1,16 +1,15 @@
-"""A guide, run as a new user would: its fenced blocks as they are printed, one after the other.
+"""Runs a guide as a new user would: its fenced blocks, unchanged, one after the other.
 
-    with Desk(place, folder) as desk:        a machine of its own, as far as a guide can tell
+    with Desk(place, folder) as desk:        looks like a machine of its own
         desk.read(Guide("sessions.md"))
 
-A desk has a network in which nothing runs and folders of its own at the places that the guides name: the
-home, /etc/reckon and /var/lib/reckon (with the templates of this host). So a guide's daemon listens where
-the guide says, and its files lie where the guide says.
+A desk has its own network, in which nothing else runs, and its own home, /etc/reckon and /var/lib/reckon (with the
+templates of this host). So a guide's daemon listens on the port, and uses the paths, that the guide names.
 
-Each block goes on with what the one before it left: variables, folder, programs in the background. What the
-reader has to put in is put in by the runner: the key that the daemon showed for "rk_…", and what the table
-says of others. Commands must succeed, unless the page shows what they print, and requests be answered without an error.
-What a page shows as printed is compared: all of it behind "$ ", and a comment that is an answer, "# {…}". "…" stands for any text.
+Each block continues with the variables, the working directory and the background programs of the block before. The
+runner replaces placeholders: "rk_…" by the daemon's key, others as the table of guides says. Commands must succeed
+unless the page shows their output, and requests must not fail. The runner compares the output that a page shows: all
+text after a "$ " line, and a comment with JSON, "# {…}". "…" matches any text.
 """
 import contextlib
 import ctypes
@@ -36,8 +35,8 @@ RUN = ("sh", "console", "python", "js")
 MODEL_PORT = 11434
 CLONE_NEWNET = 0x40000000
 
-# What each block finds: what the last one left, a daemon that stays when the block is done, and curl that
-# takes an answer of 400 and above for a failure.
+# The environment of each block: the state of the last block, a daemon that outlives the block, and a curl
+# that fails if the status is 400 or above.
 HEAD = r"""
 set -euo pipefail
 curl() { command curl -sS --max-time 60 --fail-with-body "$@"; }
@@ -83,18 +82,18 @@ class Block:
 
 @dataclasses.dataclass(frozen=True)
 class Guide:
-    """One line of the table. A block is named by a text that it holds and no other one."""
+    """One line of the table. The key for a block is a text that only this block contains."""
     page: str
-    why_not: str = ""  # nothing of it is run, because
+    why_not: str = ""  # the reason why no block is run
     models: bool = False  # /etc/reckon/models.ini names a model, as agent.md says
-    session: bool = False  # begins as "A session" of http-api.md: $U, $A, $S
-    before: str = ""  # what the page takes for granted besides, in bash
-    sdk: str = ""  # the environment of build/sdks, or "venv", in which its clients are
-    put: dict = dataclasses.field(default_factory=dict)  # what the reader puts in for a text, in bash
-    skip: dict = dataclasses.field(default_factory=dict)  # a block that is not run: why
-    use: dict = dataclasses.field(default_factory=dict)  # a block that is no commands: what is done with it
-    tells: dict = dataclasses.field(default_factory=dict)  # a block: a pattern that its output has
-    after: str = ""  # what must hold at the end, in bash
+    session: bool = False  # the page starts like "A session" of http-api.md: $U, $A, $S
+    before: str = ""  # bash commands that prepare what the page assumes
+    sdk: str = ""  # the folder of build/sdks that has its clients, or "venv"
+    put: dict = dataclasses.field(default_factory=dict)  # placeholder: its replacement, in bash
+    skip: dict = dataclasses.field(default_factory=dict)  # block that is not run: the reason
+    use: dict = dataclasses.field(default_factory=dict)  # block without commands: bash that uses it as $BLOCK
+    tells: dict = dataclasses.field(default_factory=dict)  # block: a pattern that its output must match
+    after: str = ""  # bash commands that must succeed at the end
 
     @property
     def text(self):
@@ -108,25 +107,25 @@ class Guide:
                 for number, found in enumerate(BLOCK.finditer(text), 1) if found[1]]
 
     def of(self, table, block):
-        """What a table of this guide says of a block, or None."""
+        """The entry of a table of this guide for a block, or None."""
         return next((said for part, said in table.items() if part in block.text), None)
 
 
 def matches(shown, output):
-    """Whether output is what was shown; "…" stands for any text, also of several lines."""
+    """Whether output equals the shown text; "…" matches any text, also over several lines."""
     pattern = ".*".join(map(re.escape, shown.strip("\n").split("…")))
     return re.fullmatch(pattern, output.strip("\n"), re.S) is not None
 
 
 def tells_answer(answer, output):
-    """Whether the output has the JSON that a comment shows; blanks do not count, a last "…" stands for the rest."""
+    """Whether the output contains the JSON of a comment, ignoring whitespace; a last "…" matches the rest."""
     parts = re.sub(r"\s+", "", answer).removesuffix("…}").split("…")
     return re.search(".*?".join(map(re.escape, parts)), re.sub(r"\s+", "", output), re.S) is not None
 
 
 # ---- the model ----------------------------------------------------------------------------------
 
-# What is asked in a guide: the code that the model writes then, and its answer.
+# Questions in guides, the code that the model writes for each, and its answer.
 KNOWS = (
     ("Which city sold most?", "import csv\nrows = list(csv.DictReader(open('sales.csv')))\n"
      "print(max(rows, key=lambda row: int(row['sales']))['city'])", "Kiel sold most."),
@@ -156,7 +155,7 @@ def answer(body):
 
 @contextlib.contextmanager
 def network_of(pid):
-    """This thread's sockets are made in the network of that process."""
+    """Makes this thread create sockets in the network namespace of that process."""
     libc = ctypes.CDLL(None, use_errno=True)
 
     def enter(path):
@@ -247,7 +246,7 @@ class Desk:
                 "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_ROOT_USER_ACTION": "ignore"}
 
     def bash(self, text, guide=Guide(""), may_fail=False):
-        """What these commands print."""
+        """Runs commands in the desk; returns their output."""
         number = len(self.printed) + 1
         script = self.folder / "blocks" / f"{number}.sh"
         script.write_text(HEAD + text)
@@ -306,7 +305,7 @@ class Desk:
         return self.run_program(guide, block, {"python": "python3", "js": "node"}[block.language])
 
     def read(self, guide):
-        """Runs the guide; how many blocks were run."""
+        """Runs the guide; returns the number of blocks that it ran."""
         count = 0
         if guide.models:
             self.bash(MODELS, guide)

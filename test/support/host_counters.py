@@ -1,9 +1,9 @@
-"""What the kernel of this host holds for everybody, where no process or group shows it.
+"""Resources of the host's Linux kernel that no process or cgroup shows.
 
-    counters = HostCounters()      as it is now
-    counters.grown()               {} once all is back, else what is not: (before, now)
+    counters = HostCounters()      reads the counters
+    counters.grown()               {} once all are as before, else {name: (before, now)}
 
-Others work on this host as well, so only growth beyond what they do in a few seconds counts.
+Other programs run on this host as well, so only growth beyond a slack counts.
 """
 import contextlib
 import os
@@ -14,7 +14,7 @@ import time
 from leftovers import PATIENCE
 
 MIB = 1 << 20
-SLACK = {  # an attack that leaves something behind leaves many times that
+SLACK = {  # a leak of an attack is many times larger
     "socket buffers": 64 * MIB,
     "unreclaimable slab": 192 * MIB,
     "BPF code": 2 * MIB,
@@ -24,7 +24,7 @@ SLACK = {  # an attack that leaves something behind leaves many times that
     "kernel stacks": 64 * MIB,
     "warnings of the kernel": 0,
 }
-# What Linux writes to its log of an error of its own; not that it ended a program.
+# Messages about errors in the Linux kernel itself, not about programs that it killed.
 WARNING = re.compile(rb"WARNING: CPU|BUG: |Oops: |KASAN: |UBSAN: |rcu: .*stall|list_\w+ corruption")
 
 
@@ -35,9 +35,9 @@ def text_of(path):
 
 
 def warnings():
-    """Their number in the kernel's log."""
+    """The number of such messages in the kernel's log."""
     count = 0
-    with contextlib.suppress(OSError):  # who may not read it; the end of the log
+    with contextlib.suppress(OSError):  # permission denied, or the end of the log
         fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
         try:
             while True:
@@ -49,7 +49,7 @@ def warnings():
 
 
 def read():
-    """All of them, in bytes or numbers; what cannot be read is 0."""
+    """All counters, in bytes or numbers; 0 for one that cannot be read."""
     meminfo = dict(re.findall(r"^(\w+):\s+(\d+) kB", text_of("/proc/meminfo"), re.M))
     buffers = re.findall(r"^(?:TCP|UDP|UDPLITE):.* mem (\d+)", text_of("/proc/net/sockstat"), re.M)
     code = re.findall(r"^\S+\s+(\d+) bpf_", text_of("/proc/vmallocinfo"), re.M)
@@ -72,7 +72,7 @@ class HostCounters:
         self.before = read()
 
     def grown(self, seconds=10):
-        """Buffers and slabs are freed behind a closed session's back: it waits for that."""
+        """Waits, because Linux frees buffers and slabs late; returns the counters that have grown."""
         deadline = time.monotonic() + seconds * PATIENCE
         while True:
             now = read()

@@ -1,17 +1,17 @@
-"""What Reckon left behind on this host: processes, cgroups, mounts.
+"""Finds processes, cgroups and mounts that Reckon left over on this host.
 
-Only what is new since a snapshot counts. Processes are recognised by the inode they execute, so
-that neither another installation's processes nor a renamed one confuse the result, and so that it
-works across mount namespaces.
+Only those that are new since a snapshot count. A process is recognised by the inode that it executes,
+so that processes of another installation do not count, a renamed one does, and the check works
+across mount namespaces.
 """
 import os
 import pathlib
 import signal
 import time
 
-# How many times longer than on a host things may take: a slow machine (tools/host-test) says it.
+# The factor by which time limits are longer: tools/host-test sets it for its slow machine.
 PATIENCE = int(os.environ.get("RECKON_TEST_PATIENCE", "1"))
-SECONDS = 10 * PATIENCE  # how long something may take to disappear once its warden was told to end
+SECONDS = 10 * PATIENCE  # time limit for leftovers to disappear after their warden was ended
 
 
 def identity(path):
@@ -20,7 +20,7 @@ def identity(path):
 
 
 def stat_of(pid):
-    """(comm, state, start time) of a process, or None when it is gone."""
+    """(comm, state, start time) of a process, or None if it has ended."""
     try:
         text = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -31,9 +31,9 @@ def stat_of(pid):
 
 
 def own_groups():
-    """Our own group in each hierarchy, where a warden makes its own; in v2 the one above it too,
-    from which a warden may have moved us down. Others on this host have theirs elsewhere."""
-    mounts = {}  # controller, "" for v2: where
+    """This process's cgroup in each hierarchy, in which a warden makes its own; in v2 also the parent,
+    because a warden may have moved this process down. Other users' wardens use other cgroups."""
+    mounts = {}  # controller ("" for v2): mount point
     for line in pathlib.Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines():
         before, _, behind = line.partition(" - ")
         kind, _, options = behind.split(" ", 2)
@@ -55,7 +55,7 @@ def own_groups():
 
 
 class Leftovers:
-    """Compares the host with how it was when this object was made."""
+    """Compares the host with a snapshot, which the constructor takes."""
 
     def __init__(self, program_dirs, cgroup_homes=None):
         self.programs = {}
@@ -73,7 +73,7 @@ class Leftovers:
         return sorted(self.everything() - self.before)
 
     def processes(self):
-        """{("process", "pid", "name start-time")}, without zombies: those are init's to reap."""
+        """{("process", "pid", "name start-time")}, without zombies, which init reaps."""
         found = set()
         for entry in os.listdir("/proc"):
             if not entry.isdigit():
@@ -83,18 +83,18 @@ class Leftovers:
                 continue
             try:
                 name = self.programs.get(identity(f"/proc/{entry}/exe"))
-            except FileNotFoundError:  # gone, going, or a kernel thread
+            except FileNotFoundError:  # ended, ending, or a kernel thread
                 continue
-            except OSError:  # not ours to look at: then by its name
+            except OSError:  # permission denied: recognise it by its name
                 name = about[0] if about[0].startswith("reckon-") else None
             if name is not None:
                 found.add(("process", entry, f"{name} {about[2]}"))
         return found
 
     def cgroups(self):
-        """{("cgroup", path, "")} of wardens' groups that hold no process any more, where a warden
-        of ours makes them. One of a warden that lives, reckon-PID, is not counted: it may be
-        another one's, and it removes it; ours have ended before they are looked for."""
+        """{("cgroup", path, "")} of cgroups of dead wardens that contain no process. The cgroup of a
+        live warden, reckon-PID, does not count: that warden may belong to another suite, and removes
+        its cgroup itself; the tests end their own wardens first."""
         found = set()
         for home in self.cgroup_homes:
             for folder in pathlib.Path(home).glob("reckon-*"):
@@ -131,14 +131,14 @@ class Leftovers:
         return found
 
     def wait_for_none(self, seconds=SECONDS):
-        """Waits until nothing new is left; returns what still is."""
+        """Waits until there is nothing new; returns the items that are still there."""
         deadline = time.monotonic() + seconds
         while (left := self.new()) and time.monotonic() < deadline:
             time.sleep(0.05)
         return left
 
     def end_wardens(self, seconds=SECONDS):
-        """Asks the wardens that started since the snapshot to end, and waits until they have."""
+        """Ends the wardens that started since the snapshot, and waits for them."""
         wardens = [item for item in self.new()
                    if item[0] == "process" and item[2].startswith("reckon-warden ")]
         for _, pid, _ in wardens:
@@ -148,7 +148,7 @@ class Leftovers:
             time.sleep(0.02)
 
     def kill(self):
-        """So that what one module leaked does not count against the next."""
+        """Kills new processes, so that leaks of one module do not count against the next."""
         for kind, pid, _ in self.new():
             if kind == "process":
                 send(pid, signal.SIGKILL)

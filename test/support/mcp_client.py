@@ -1,4 +1,4 @@
-"""A client of MCP that knows nothing but HTTP: both eras, one message at a time."""
+"""A minimal client of MCP over HTTP, for two versions of the protocol: one message at a time."""
 import http.client
 import json
 
@@ -7,8 +7,8 @@ META = "io.modelcontextprotocol/"
 
 
 class Mcp:
-    """Of a reckon_serve.Server. `modern`: no session, each request says what it needs.
-    `name`: of the default session."""
+    """A client of a reckon_serve.Server. `modern`: the version without a handshake and sessions of MCP.
+    `name`: the name of the default session."""
 
     def __init__(self, server, modern=False, capabilities=None, name=None):
         self.server, self.modern, self.capabilities = server, modern, capabilities or {}

@@ -1,4 +1,4 @@
-"""A client of `reckon mcp`, which knows nothing but lines of JSON."""
+"""A minimal client of `reckon mcp`, which exchanges lines of JSON."""
 import json
 import subprocess
 import threading
@@ -7,8 +7,8 @@ from mcp_client import LEGACY
 
 
 class Stdio:
-    """A client that speaks lines with `reckon mcp`; answers by id, in whatever order they come.
-    `answer`: of its person, to a question; `roots`: URIs of the folders that it works on."""
+    """A client of `reckon mcp`; it accepts responses in any order.
+    `answer`: the user's answer to a question; `roots`: URIs of the folders that the client works on."""
 
     def __init__(self, reckon, *args, answer=None, roots=(), **more):
         self.answer, self.roots, self.questions = answer, roots, []

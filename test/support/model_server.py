@@ -1,14 +1,14 @@
-"""A model that says what a script tells it to, over the real wire formats.
+"""A model server that returns the replies of a script, in the real wire formats.
 
-A script is a list of replies; each request takes the next one. What a reply says is neutral (text,
-calls, usage, trouble); the server puts it into the shape of the protocol that was asked:
+A script is a list of replies; each request gets the next one. A reply is independent of the protocol
+(text, calls, usage, errors); the server encodes it for the protocol of the request:
 
     /chat/completions        OpenAI Chat Completions
     /responses               OpenAI Responses
     /v1/messages             Anthropic Messages
     …:streamGenerateContent  Gemini generateContent
 
-A GET is a question for the models there are, which `models` answers, in the same way.
+A GET request lists the models, `models`, in the format of the protocol.
 """
 import dataclasses
 import http.server
@@ -21,24 +21,24 @@ import threading
 
 @dataclasses.dataclass
 class Reply:
-    """One answer of the model."""
+    """One reply of the model."""
     text: str = ""
     thought: str = ""
     calls: list = dataclasses.field(default_factory=list)  # code, or {"raw": arguments, "id", "name"}
     usage: tuple = (100, 20)  # in, out
     cached: int = 0
-    written: int = 0  # into a cache, of Messages alone; beside `usage`
+    written: int = 0  # tokens written to a cache, only in Messages; not part of `usage`
     reasoning: int = 0
-    stop: str = ""  # "length", "filter": else what belongs to it
+    stop: str = ""  # "length" or "filter"; else the protocol's value for a normal end
     status: int = 200
     error: dict | None = None  # body of a status other than 200
     headers: dict = dataclasses.field(default_factory=dict)
-    broken_after: str = ""  # an error of the protocol within the stream, with this message
-    cut: bool = False  # the connection ends where the end of the stream belongs
+    broken_after: str = ""  # the message of an error within the stream
+    cut: bool = False  # the connection closes instead of the end of the stream
     pieces: int = 7  # characters of one delta
-    bytewise: bool = False  # every byte in a packet of its own
-    raw: bytes | None = None  # the body of the stream, instead of all this
-    endless: bytes | None = None  # repeated until the other side goes away
+    bytewise: bool = False  # every byte in its own packet
+    raw: bytes | None = None  # the body of the stream, instead of the fields above
+    endless: bytes | None = None  # repeated until the client disconnects
 
 
 def code(source):
@@ -46,7 +46,7 @@ def code(source):
 
 
 def arguments_of(call):
-    """The arguments as the model wrote them, as text."""
+    """The arguments of a call, as text."""
     if isinstance(call, str):
         return json.dumps({"code": call})
     return call["raw"] if "raw" in call else json.dumps(call["args"])
@@ -229,7 +229,7 @@ def messages(reply, tool):
 
 
 def gemini(reply, tool):
-    """Gemini generateContent. It counts thoughts apart from what it wrote."""
+    """Gemini generateContent, which counts the tokens of thoughts separately."""
     def chunk(parts=(), finish=None):
         candidate = {"index": 0, "content": {"role": "model", "parts": list(parts)}}
         if finish:
@@ -291,7 +291,7 @@ def tool_of(protocol, body):
 
 @dataclasses.dataclass
 class Asked:
-    """One request that came."""
+    """One received request."""
     path: str
     headers: dict
     body: dict
@@ -364,14 +364,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class ModelServer:
-    """Answers with `script`; `asked` holds what was requested.
+    """Replies with `script`; `asked` lists the received requests.
 
     A script may also be a function from the body of a request to a reply.
     """
 
     def __init__(self, *script, models=("m",), port=0):
         self.script = list(script)
-        self.models = models  # names; or a function to status, type and pieces of the body
+        self.models = models  # names; or a function of the path that returns status, type and pieces of the body
         self.asked = []
         self.hung_up = 0
         self.encrypted = False
@@ -388,7 +388,7 @@ class ModelServer:
         return reply(body) if callable(reply) else reply
 
     def listing(self, path):
-        """The models in the shape of the API that was asked."""
+        """The list of models in the format of the requested API."""
         if callable(self.models):
             return self.models(path)
         if "pageSize=" in path:
@@ -410,7 +410,7 @@ class ModelServer:
         return f"{host}:{self.server.server_address[1]}"
 
     def encrypt(self, folder):
-        """TLS from here on, with a certificate for localhost; returns its file."""
+        """Switches to TLS, with a certificate for localhost; returns the file of the certificate."""
         key, certificate = folder / "model.key", folder / "model.crt"
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
                         "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out",
@@ -424,7 +424,7 @@ class ModelServer:
         return certificate
 
     def __enter__(self):
-        # Looked at more often than every half second, for which each test would wait at its end.
+        # The default poll interval of half a second would delay the end of each test.
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
         return self
 

@@ -1,5 +1,5 @@
-"""Clients of Node: tools/setup.sh puts those of test/sdks/NAME into build/sdks/NAME, and Node itself
-beside the tests' Python."""
+"""Clients that run on Node: tools/setup.sh installs those of test/sdks/NAME into build/sdks/NAME, and
+Node itself into the tests' virtual environment."""
 import pathlib
 import sys
 

@@ -1,4 +1,4 @@
-"""What the dialects share whose clients send a program and get its outcome: bad keys, large bodies, clients that go.
+"""Helpers for dialects whose clients send a program and get its result: requests, large bodies, disconnects.
 
     with Server(reckon) as server:
         answer = post(server, "/dify/v1/sandbox/run", {...})
@@ -29,7 +29,7 @@ def post(server, path, body, **more):
 
 
 def url(server, path, scheme="http"):
-    """An address that holds the key, for clients that take nothing but an address."""
+    """A URL that contains the key, for clients that accept only a URL."""
     return f"{scheme}://any:{server.key}@127.0.0.1:{server.port}{path}"
 
 
@@ -38,13 +38,13 @@ def sessions(server):
 
 
 def runs(server, session):
-    """Whether a cell or a process of it does."""
+    """Whether a cell or a process of the session runs."""
     return session["pending"] or server.ask(
         "GET", f"/sessions/{session['id']}/processes?state=running").json["processes"]
 
 
 def check_nothing_stays(server, least=1):
-    """Each request had a session of its own, and none of those lives."""
+    """Checks that there were at least `least` sessions and that none of them lives."""
     end = time.monotonic() + SECONDS
     while live := [each for each in sessions(server) if each["status"] not in ENDED]:
         assert time.monotonic() < end, live
@@ -53,9 +53,9 @@ def check_nothing_stays(server, least=1):
 
 
 def check_client_gone(server, path, body):
-    """A client that goes away while its program runs: program and session end.
+    """Checks that the session ends when a client disconnects while its program runs.
 
-    `body` must ask for something that runs for longer than this test waits.
+    `body` must start a program that runs for longer than this test waits.
     """
     text = json.dumps(body).encode()
     head = (f"POST {path} HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: {server.key}\r\n"
@@ -75,7 +75,7 @@ def check_client_gone(server, path, body):
 
 
 def oversized(server, path, size):
-    """(status, body) for a body that says it is so long."""
+    """(status, body) for a request whose Content-Length is `size`."""
     raw = server.raw((f"POST {path} HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: {server.key}\r\n"
                       "Content-Type: application/json\r\nConnection: close\r\n"
                       f"Content-Length: {size}\r\n\r\n").encode())

@@ -1,4 +1,4 @@
-"""The pixels of a PNG of eight bits a channel, as charts are: enough to look at one."""
+"""Decodes the pixels of a PNG with eight bits per channel, which is enough for charts."""
 import struct
 import zlib
 

@@ -1,4 +1,4 @@
-"""The user's private daemon, of one state directory."""
+"""The user's private daemon of one state directory."""
 import os
 import pathlib
 import signal
@@ -8,7 +8,7 @@ SECONDS = 60
 
 
 def daemons(reckon):
-    """Its process, if it runs."""
+    """The process of the daemon, if it runs."""
     found = []
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -21,7 +21,7 @@ def daemons(reckon):
 
 
 def end(reckon, number=signal.SIGTERM):
-    """Ends it and waits until it has."""
+    """Ends the daemon and waits for it."""
     for pid in daemons(reckon):
         os.kill(pid, number)
         deadline = time.monotonic() + SECONDS

@@ -1,6 +1,6 @@
 """Runs the built `reckon` as a black box, as root or as an ordinary user.
 
-    done = reckon("run", "-c", "print(6*7)")          what it printed and how it ended
+    done = reckon("run", "-c", "print(6*7)")          its output and exit status
     record = reckon.record("print(6*7)")              the parsed reckon.execution/1
     events = reckon.events("print(6*7)")              the parsed event lines, `done` last
     with reckon.start("run", "-c", "input()") as p:   a running one, killed at the end
@@ -20,8 +20,8 @@ import jsonschema
 from leftovers import PATIENCE
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-ROOTLESS_ID = 65533  # next to nobody, and used by nothing else
-TIMEOUT = 90 * PATIENCE  # no call may hang the suite; nothing is measured with it
+ROOTLESS_ID = 65533  # next to nobody's id, and otherwise unused
+TIMEOUT = 90 * PATIENCE  # no measurement, only stops a call that hangs
 
 
 # ---- JSON -----------------------------------------------------------------------------------
@@ -38,7 +38,7 @@ def refuse_duplicates(pairs):
 
 
 def parse_json(text):
-    """Strict: bytes must be UTF-8, no NaN, no Infinity, no key twice."""
+    """Parses strictly: bytes must be UTF-8; NaN, Infinity and duplicate keys are errors."""
     if isinstance(text, bytes):
         text = text.decode("utf-8")
     return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=refuse_duplicates)
@@ -47,14 +47,14 @@ def parse_json(text):
 @functools.cache
 def record_validator():
     schema = parse_json((ROOT / "docs" / "record.schema.json").read_bytes())
-    schema.pop("$id")  # no address: older validators would fetch what is referred to from there
+    schema.pop("$id")  # older validators would resolve references from this URL
     return jsonschema.validators.validator_for(schema)(schema)
 
 
-# ---- who and where --------------------------------------------------------------------------
+# ---- users and directories ------------------------------------------------------------------
 
 def reachable(path, uid):
-    """Whether an ordinary user could open `path`: every folder above lets others through."""
+    """Whether an ordinary user could open `path`: it may search every folder above."""
     path = pathlib.Path(path).resolve()
     for place in [path, *path.parents]:
         st = place.stat()
@@ -64,7 +64,7 @@ def reachable(path, uid):
 
 
 def templates_dir():
-    """Where the templates of whoever started the tests are."""
+    """The directory of the templates of the user who started the tests."""
     if os.environ.get("RECKON_TEMPLATES"):
         return pathlib.Path(os.environ["RECKON_TEMPLATES"])
     if os.environ.get("RECKON_STATE"):
@@ -77,7 +77,7 @@ def templates_dir():
 
 @dataclasses.dataclass(frozen=True)
 class User:
-    """Who runs `reckon`: name is "root" or "rootless"."""
+    """The user that runs `reckon`: name is "root" or "rootless"."""
     name: str
     uid: int
     gid: int
@@ -88,7 +88,7 @@ class User:
 
     @property
     def switch(self):
-        """How subprocess becomes this user; empty when it already is."""
+        """Arguments of subprocess to become this user; empty if it is the current one."""
         if self.uid == os.geteuid():
             return {}
         return {"user": self.uid, "group": self.gid, "extra_groups": []}
@@ -119,7 +119,7 @@ class Place:
         return self.user.own(path)
 
     def within_reach(self, path, name):
-        """`path`, or a copy of it when it lies in a folder that this user may not enter."""
+        """`path`, or a copy of it if it is in a folder that this user may not search."""
         if not path.exists() or reachable(path, self.user.uid) or self.user.is_root:
             return path
         return pathlib.Path(shutil.copytree(path, self.base / name, symlinks=True))
@@ -139,7 +139,7 @@ class Place:
 
     @property
     def program_dirs(self):
-        """Where the executables are of which no process may stay behind."""
+        """The folders of the executables of which no process may be left over."""
         folders = [self.program.parent, self.program.parent.parent / "libexec"]
         return [folder for folder in folders if folder.is_dir()]
 
@@ -148,7 +148,7 @@ class Place:
 
 @dataclasses.dataclass(frozen=True)
 class Done:
-    """How a call ended."""
+    """The result of a command."""
     command: tuple
     status: int  # negative: the signal that ended it
     stdout: bytes
@@ -167,7 +167,7 @@ class Done:
         return [parse_json(line) for line in self.stdout.splitlines()]
 
     def expect(self, *statuses):
-        """Itself, if it ended with one of these; else fails and shows everything."""
+        """Returns self if the status is one of these; else fails and shows the output."""
         assert self.status in statuses, (
             f"{' '.join(self.command)}\nended with {self.status}, not {statuses}\n"
             f"--- stdout\n{self.stdout[-4000:].decode(errors='replace')}\n"
@@ -176,7 +176,7 @@ class Done:
 
 
 class Reckon:
-    """One test's `reckon`: its own state and working directory, its module's warden."""
+    """`reckon` for one test, with its own state and working directory, and the module's warden."""
 
     def __init__(self, place, work):
         self.place = place
@@ -201,7 +201,7 @@ class Reckon:
                 self.env[name] = os.environ[name]
 
     def file(self, name, content=b""):
-        """A file of this user in the working directory."""
+        """Creates a file of this user in the working directory."""
         path = self.cwd / name
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return self.user.own(path)

@@ -1,4 +1,4 @@
-"""A running `reckon serve`, and a client that knows nothing but HTTP.
+"""A running `reckon serve`, and a minimal HTTP client for it.
 
     with Server(reckon) as server:
         session = server.create(template="python")
@@ -50,8 +50,8 @@ def bearer(key):
 
 
 class Server:
-    """`reckon serve` on a free port; ended, and waited for, when the block ends. Its kernels end with it
-    unless `adopts`, or its arguments say otherwise."""
+    """`reckon serve` on a free port; the end of the block ends the daemon and waits for it. Its kernels end with
+    it unless `adopts` is set or the arguments have --adopt-grace or --config."""
 
     def __init__(self, reckon, *args, key=None, env=None, adopts=False):
         self.reckon, self.args, self.key, self.env = reckon, args, key, env
@@ -100,7 +100,8 @@ class Server:
         return status
 
     def front(self):
-        """The pid of its front. Linux may leave a child out of its lists while others come and go."""
+        """The pid of the native front. Retries, because Linux may omit a child from its list while others
+        start and end."""
         end = time.monotonic() + SECONDS
         while len(fronts := self.fronts()) != 1:
             assert time.monotonic() < end, fronts
@@ -116,7 +117,7 @@ class Server:
                         found.add(int(pid))
         return list(found)
 
-    # ---- asking ----
+    # ---- requests ----
 
     def connect(self, timeout=SECONDS):
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
@@ -125,7 +126,7 @@ class Server:
         return {"Authorization": f"Bearer {self.key}", **(extra or {})}
 
     def ask(self, method, path, body=None, headers=None, key=True, prefix=PREFIX):
-        """One request on a connection of its own; a dict or list goes as JSON."""
+        """Sends one request on a new connection; a dict or list is sent as JSON."""
         if body is not None and not isinstance(body, (bytes, str)) and not hasattr(body, "read"):
             body = json.dumps(body)
         connection = self.connect()
@@ -138,7 +139,7 @@ class Server:
             connection.close()
 
     def newcomer(self, name="other", scopes=("sessions", "execute", "files", "read"), **quotas):
-        """A tenant, and the text of a key of it."""
+        """Creates a tenant; returns its id and a key for it."""
         tenant = self.ask("POST", "/tenants", {"name": name, "quotas": quotas})
         assert tenant.status == 201, tenant
         key = self.ask("POST", "/keys", {"tenant": tenant.json["id"], "scopes": list(scopes)})
@@ -164,7 +165,7 @@ class Server:
         return answer.json["id"]
 
     def poll(self, session, execution):
-        """The record, once it is there."""
+        """Waits for the end of an execution; returns the record."""
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             answer = self.ask("GET", f"/sessions/{session}/executions/{execution}")
@@ -175,7 +176,7 @@ class Server:
         raise AssertionError("it does not end")
 
     def wait_running(self, session, execution):
-        """Until it has begun; a moment later its code runs."""
+        """Waits until the execution has begun; its code runs a moment later."""
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             answer = self.ask("GET", f"/sessions/{session}/executions/{execution}")
@@ -201,7 +202,7 @@ class Server:
             connection.close()
 
     def raw(self, data, timeout=SECONDS):
-        """Everything that comes back for these bytes, until the server closes."""
+        """Sends bytes; returns the whole response, until the server closes the connection."""
         with socket.create_connection(("127.0.0.1", self.port), timeout) as sock:
             sock.sendall(data)
             return read_all(sock)
@@ -233,7 +234,7 @@ def parse_events(response):
 
 
 def memory_kib(pid):
-    """Resident, without what is shared with a file."""
+    """The resident anonymous memory of a process."""
     for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1])

@@ -1,10 +1,10 @@
-"""The set of failing cells with known repairs, test/data/repair, and what it takes to try one.
+"""The set of failing cells with known repairs, test/data/repair, and sessions to run them in.
 
 A file holds cells in this form; all of it is Python:
 
-    #%% NAME | EXCEPTION | TASK      what runs before, and what it is all for
+    #%% NAME | EXCEPTION | TASK      runs before; TASK is what the cells are for
     #%% fails                        the cell, which raises EXCEPTION
-    #%% repaired                     the cell as somebody who knows would write it
+    #%% repaired                     the correct cell
     #%% check                        passes after a repair, and not after the failure
 """
 import dataclasses
@@ -51,7 +51,7 @@ def read_cells(folder=FOLDER):
 
 
 class Sandbox:
-    """Fresh sessions, one after the other, through the test driver of the C library."""
+    """Opens sessions one after the other, through the test driver of the C library."""
 
     def __init__(self, env=None, template="data"):
         self.env = {"RECKON_LIBEXEC": str(BUILD / "libexec"), **os.environ, **(env or {})}
@@ -68,7 +68,7 @@ class Sandbox:
         return answer
 
     def run(self, *cells):
-        """The records of cells of a session of their own; after a lost one there is no more."""
+        """Runs cells in a new session; returns their records, up to the first that lost the session."""
         if self.driver is None or self.opened == OPENED_MAX:
             self.close()
             self.driver = subprocess.Popen([str(DRIVER), "--private"], env=self.env, text=True,

@@ -1,10 +1,10 @@
-"""Official SDKs of other services, each version in a place of its own that lasts for a run of the machine.
+"""Official SDKs of other services, each version installed in its own folder below the temporary directory.
 
     python = python_sdk("e2b-code-interpreter==2.11.5", "e2b==2.63.0")     the path of a python
     modules = node_sdk("@e2b/code-interpreter@2.8.0", "e2b@2.51.0")        a folder with node_modules
     site = python_tree("streamlit==1.67.0")                                a folder of these wheels and no others
 
-Where the registries cannot be reached, and nothing is there yet, the test fails.
+The test fails if an SDK is not installed yet and the registries cannot be reached.
 """
 import fcntl
 import hashlib
@@ -20,11 +20,11 @@ import pytest
 
 PLACE = pathlib.Path(os.environ.get("RECKON_SDKS", pathlib.Path(tempfile.gettempdir()) / f"reckon-sdks-{os.getuid()}"))
 MINUTES = 10 * 60
-WHEELS = pathlib.Path(sys.executable).parent  # node and npm are a wheel in the tests' environment
+WHEELS = pathlib.Path(sys.executable).parent  # a wheel installs node and npm here
 
 
 def install(kind, packages, commands):
-    """The folder in which the commands have succeeded, now or earlier."""
+    """Runs the commands in a folder, unless they have succeeded there before; returns the folder."""
     name = kind + "-" + hashlib.sha256(json.dumps([sys.version_info[:2], packages]).encode()).hexdigest()[:16]
     PLACE.mkdir(mode=0o700, exist_ok=True)
     folder, made = PLACE / name, PLACE / name / "made"
@@ -51,7 +51,7 @@ def python_sdk(*packages):
 
 
 def python_tree(*packages):
-    """For a box, whose template has what they need besides."""
+    """Installs packages without dependencies, for a box whose template has those."""
     return install("tree", packages, lambda at: (
         [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps",
          "--only-binary", ":all:", "--compile", "--target", str(at / "site"), *packages],)) / "site"

@@ -1,8 +1,8 @@
-"""A daemon that ends at the Nth change of its state directory, and what must be there afterwards.
+"""Kills a daemon at the Nth change of its state directory, and checks its state after a restart.
 
-The script asks for one thing after the other; what was answered is the model. After the crash the
-daemon is started again: everything that was answered is there, byte by byte, and of the one request
-that was not answered either all or nothing.
+The script sends one request after the other and stores the responses in a model. After the crash the
+daemon starts again: the effect of every answered request must exist, byte by byte, and that of the
+one unanswered request either completely or not at all.
 """
 import collections
 import contextlib
@@ -24,11 +24,11 @@ LIST = ("import json, os\nfound = {}\nfor top, _, files in os.walk('.'):\n"
         "        found[path[2:]] = open(path, 'rb').read().decode()\n"
         "print(json.dumps(found, sort_keys=True))")
 BIG = "x" * 100_000
-# Old entries of the audit are moved in the first second; what is in the store's first directory and
-# older than that is collected.
+# The daemon moves old audit entries to a file within the first second, and removes unused artifacts
+# that are older than an hour.
 ARGS = ("--audit-entries", "20", "--store-keep", "3600")
-AUDITED = 90  # entries of the seed
-# With it kernels may outlive the daemon: what they count is what the history has.
+AUDITED = 90  # requests that prepare() adds to the audit
+# With these arguments kernels may survive the crash; their counters must match the history.
 ADOPT = (*ARGS, "--adopt-grace", "120")
 COUNT = "n = globals().get('n', 0) + 1\n"
 CONTEXT_COUNT = "of_context = globals().get('of_context', 0) + 1\n"
@@ -36,37 +36,37 @@ CONTEXT_COUNT = "of_context = globals().get('of_context', 0) + 1\n"
 
 @dataclasses.dataclass
 class Model:
-    """What the answers said."""
+    """The state according to the responses."""
     key: str
-    old: str  # a session that was there before
+    old: str  # a session from before the script
     files: dict = dataclasses.field(default_factory=dict)  # session: {path: content}
     records: dict = dataclasses.field(default_factory=dict)  # execution: (session, record)
     keys: dict = dataclasses.field(default_factory=dict)  # key: (session, code, record)
     closed: set = dataclasses.field(default_factory=set)
-    pending: tuple = ()  # (session, files as they are when it was done) of what is asked now
+    pending: tuple = ()  # (session, its files afterwards) of the current request
     closing: str = ""
     background: dict = dataclasses.field(default_factory=dict)  # execution: session
     started: dict = dataclasses.field(default_factory=dict)  # process: session
     ended: dict = dataclasses.field(default_factory=dict)  # process: (session, record)
     contexts: dict = dataclasses.field(default_factory=dict)  # context: (session, has it run)
-    making: str = ""  # the session that is getting one
-    deleting: str = ""  # the context that is going
+    making: str = ""  # the session in which the current request creates a context
+    deleting: str = ""  # the context that the current request deletes
     deleted: dict = dataclasses.field(default_factory=dict)  # context: session
     live_keys: dict = dataclasses.field(default_factory=dict)  # text: id
     revoked: dict = dataclasses.field(default_factory=dict)
     revoking: str = ""
-    versions: dict = dataclasses.field(default_factory=dict)  # (session, path): what was listed
-    audited: list = dataclasses.field(default_factory=list)  # (action, target) of what was answered
+    versions: dict = dataclasses.field(default_factory=dict)  # (session, path): the listed versions
+    audited: list = dataclasses.field(default_factory=list)  # (action, target) of answered requests
     documents: dict = dataclasses.field(default_factory=dict)  # id: value
-    storing: tuple = ()  # (id, value) of what is asked now; None: it is removed
+    storing: tuple = ()  # (id, value) of the current request; None: it deletes the document
     once: dict = dataclasses.field(default_factory=dict)  # key: (session, request, process or "")
     calling: dict = dataclasses.field(default_factory=dict)  # execution: (session, call or "")
     stored: dict = dataclasses.field(default_factory=dict)  # file of the tenant: content
-    keeping: tuple = ()  # (file or "", content) of what is asked now; None: it is removed
-    old_artifact: tuple = ()  # (handle, content): nobody needs it
+    keeping: tuple = ()  # (file or "", content) of the current request; None: it deletes the file
+    old_artifact: tuple = ()  # (handle, content): unused
 
     def expect(self, session, **files):
-        """What is asked now is going to change the session's files like this."""
+        """Sets the files that the session has after the current request."""
         self.pending = (session, {name: text for name, text in
                                   {**self.files[session], **files}.items() if text is not None})
 
@@ -77,7 +77,7 @@ class Model:
 
 
 class Gone(Exception):
-    """The daemon is not there any more."""
+    """The daemon has ended."""
 
 
 def ask(server, *args, **options):
@@ -85,7 +85,7 @@ def ask(server, *args, **options):
         answer = server.ask(*args, **options)
     except (OSError, http.client.HTTPException) as error:
         raise Gone from error
-    # Its front may live a moment longer, and say that nobody answers it.
+    # The front may live a moment longer and report that the daemon has ended.
     if answer.status in (502, 503):
         raise Gone
     return answer
@@ -124,7 +124,7 @@ def start(server, model, session, command):
 
 
 def start_once(server, model, session, key, command):
-    """Asked twice: it is one."""
+    """Starts a process with an idempotency key, twice: both responses are the same process."""
     request = {"command": command}
     for _ in range(2):
         model.once.setdefault(key, (session, request, ""))
@@ -146,7 +146,7 @@ def events_of(server, path):
 
 
 def call_tool(server, model, session, **files):
-    """Code that calls a tool of ours, and goes on with what that gave."""
+    """Runs code that calls a tool, which the client answers, and writes the result to a file."""
     model.expect(session, **files)
     answer = ask(server, "POST", f"/sessions/{session}/executions", {
         "code": COUNT + "open('t', 'w').write(tools.get.sync(n=1))", "tools": [{"name": "get"}], "background": True})
@@ -239,7 +239,7 @@ def look_at_versions(server, model, session, path):
 
 
 def store(server, model, name, value):
-    """A document, or with None its end."""
+    """Stores a document, or deletes it if the value is None."""
     model.storing = (name, value)
     if value is None:
         answer = ask(server, "DELETE", f"/documents/crash/{name}")
@@ -312,7 +312,7 @@ def script(server, model):
 
 
 def prepare(reckon, path):
-    """A state with a key and a session, to be copied for each crash."""
+    """Makes a state directory with a key and a session, which is copied for each crash."""
     path.mkdir()
     reckon.user.own(path)
     reckon.state = path
@@ -327,7 +327,7 @@ def prepare(reckon, path):
 
 
 def leave_old(reckon, state):
-    """An artifact of a tenant that nothing names any more, where the first look for such will be."""
+    """Adds an unused artifact of a tenant to the directory that the daemon checks first."""
     number = 0
     while not (digits := hashlib.sha256(str(number).encode()).hexdigest()).startswith("00"):
         number += 1
@@ -350,7 +350,7 @@ def copy(reckon, seed, path):
 
 
 def run(reckon, model, state, crash_at=None, log=None, args=ARGS):
-    """The script against a daemon of `state`; whether it came to its end."""
+    """Runs the script with a daemon of `state`; returns whether the script completed."""
     reckon.state = state
     env = {"LD_PRELOAD": str(SHIM), "RECKON_CRASH_DIR": str(state)}
     if crash_at is not None:
@@ -389,7 +389,7 @@ def has_lost(record):
 
 
 def counted_by(server, session, count=COUNT, context=None):
-    """The cells that its kernel counted: those whose end is kept, from the last loss on."""
+    """The cells that the kernel must have counted: those with a stored end, since its last loss."""
     listed = server.ask("GET", f"/sessions/{session}/executions?limit=200").json["executions"]
     found = []
     for each in listed:  # the newest first
@@ -405,7 +405,7 @@ def counted_by(server, session, count=COUNT, context=None):
 
 
 def check_variables(server, model):
-    """Kept, and then of exactly the cells that the history has the end of; else it is told."""
+    """Variables either reflect exactly the cells with a stored end, or a diagnostic reports their loss."""
     kept = 0
     for session in model.files:
         counted = counted_by(server, session)
@@ -435,7 +435,7 @@ def check_executions(server, model):
 
 
 def check_processes(server, model):
-    """What ended is as it was told; what ran is told as lost, and never as running."""
+    """Ended processes have the reported record; those that ran are lost, never running."""
     for process, session in model.started.items():
         found = server.ask("GET", f"/sessions/{session}/processes/{process}")
         assert found.status == 200, found
@@ -449,7 +449,8 @@ def check_processes(server, model):
 
 
 def check_once(server, model):
-    """What was told of a key holds; what was not may begin now, or is lost, but is there once."""
+    """A repeated idempotency key returns the process of the first response; without a response it may
+    start one now. Either way the process is listed once."""
     for key, (session, request, process) in model.once.items():
         answer = server.ask("POST", f"/sessions/{session}/processes", request, {"Idempotency-Key": key})
         assert answer.status == 201, answer
@@ -464,7 +465,7 @@ def check_once(server, model):
 
 
 def check_tools(server, model):
-    """Code that waited for an answer is gone, and nobody's answer is taken for it."""
+    """Code that waited for a tool's result is lost, and a late result is refused."""
     for execution, (session, call) in model.calling.items():
         path = f"/sessions/{session}/executions/{execution}"
         if execution not in model.records:
@@ -513,7 +514,7 @@ def check_documents(server, model):
 
 
 def check_versions(server, model):
-    """Those that were told of are there, in their order; their contents, too."""
+    """All listed versions exist, in the same order and with the same content."""
     for (session, path), listed in model.versions.items():
         found = server.ask("GET", f"/sessions/{session}/versions/{path}").json["versions"]
         assert [each for each in found if each in listed] == listed, (path, found, listed)
@@ -528,7 +529,7 @@ def check_versions(server, model):
 
 
 def check_contexts(server, model, is_adopted):
-    """A context that ran has its variables, of the cells that the history has the end of; else it is told."""
+    """Contexts exist; their variables either reflect the cells with a stored end, or are reported lost."""
     for session in {session for session, _ in model.contexts.values()} | {model.making or model.old}:
         if session in model.closed or session not in model.files:
             continue
@@ -561,7 +562,7 @@ def check_keys(server, model):
 
 
 def check_audit(server, model):
-    """Each answer's entry, once; of what was not answered at most one."""
+    """The audit has one entry for each answered request, without gaps in its numbers."""
     found, last = [], 0
     while last < (page := server.ask("GET", f"/audit?after={last}&limit=500").json)["last"]:
         found += page["entries"]
@@ -583,7 +584,7 @@ def check_audit(server, model):
 
 
 def check(reckon, model, state, args=ARGS):
-    """Starts it again, without crashes, and compares; in how many sessions variables were kept."""
+    """Restarts the daemon and compares it with the model; returns in how many sessions variables survived."""
     reckon.state = state
     with Server(reckon, *args, key=model.key) as server:
         kept = check_variables(server, model)

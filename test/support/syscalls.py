@@ -1,4 +1,4 @@
-"""Numbers of system calls, for attacks that make them raw; those that are no more have none."""
+"""Numbers of system calls, for attacks that call them directly; removed calls have none."""
 import ctypes
 import fcntl
 import os
@@ -33,7 +33,7 @@ X86_64 = {
     "cachestat": 451, "statmount": 457, "listmount": 458, "rseq": 334, "get_robust_list": 274,
 }
 
-# Linux's common table, which arm64 has whole; the calls that it came without are left out.
+# Linux's generic table, which arm64 uses; it lacks some calls of x86-64.
 ARM64 = {
     "io_setup": 0, "io_submit": 2, "io_uring_setup": 425, "io_uring_enter": 426,
     "io_uring_register": 427, "bpf": 280, "userfaultfd": 282, "perf_event_open": 241,

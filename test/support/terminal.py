@@ -1,4 +1,4 @@
-"""A terminal with a person at it: `reckon` on a pty, keys in, a screen out.
+"""Runs `reckon` on a pty: a test types keys and reads the screen.
 
     with Terminal(reckon, "repl") as term:
         term.prompt(1)
@@ -17,7 +17,7 @@ import time
 
 import pyte
 
-WAIT = 20  # seconds; nothing is measured with it
+WAIT = 20  # seconds: no measurement, only stops a wait that hangs
 
 KEYS = {"up": "\x1b[A", "down": "\x1b[B", "right": "\x1b[C", "left": "\x1b[D", "home": "\x1b[H",
         "end": "\x1b[F", "delete": "\x1b[3~", "backspace": "\x7f", "tab": "\t", "enter": "\r",
@@ -25,7 +25,7 @@ KEYS = {"up": "\x1b[A", "down": "\x1b[B", "right": "\x1b[C", "left": "\x1b[D", "
 
 
 def plain(text):
-    """Without the figure spaces that the editor puts before lines of a cell."""
+    """Removes the figure spaces that the editor prints before lines of a cell."""
     return text.replace("\u2007", " ")
 
 
@@ -34,7 +34,7 @@ class Terminal:
                  graphics=False, pixels=(0, 0)):
         self.reckon, self.args = reckon, args
         self.columns, self.lines = columns, lines
-        self.graphics = graphics  # what comes is not for a screen of characters
+        self.graphics = graphics  # the output contains images, which the screen cannot show
         self.pixels = pixels
         self.env = {"TERM": term, "XDG_STATE_HOME": str(reckon.work / "xdg"), **(env or {})}
         self.screen = pyte.HistoryScreen(columns, lines, history=1000)
@@ -68,7 +68,7 @@ class Terminal:
         self.set_size()
 
     def pump(self, seconds=0.05):
-        """Takes what comes within `seconds`; False at the end."""
+        """Reads output for up to `seconds`; False at its end."""
         if not select.select([self.master], [], [], seconds)[0]:
             return True
         try:
@@ -84,7 +84,7 @@ class Terminal:
 
     @property
     def text(self):
-        """Everything on the screen, and what was scrolled off it."""
+        """The text of the screen, and of the lines that scrolled off it."""
         gone = ["".join(line[x].data for x in range(self.columns)).rstrip()
                 for line in self.screen.history.top]
         lines = [*gone, *(line.rstrip() for line in self.screen.display)]
@@ -113,7 +113,7 @@ class Terminal:
         return self.until(lambda: text in self.text, f"{text!r}")
 
     def prompt(self, number, name="In"):
-        """Waits until the cursor stands behind this prompt, with nothing typed."""
+        """Waits until the cursor is after this prompt, with an empty input."""
         want = f"{name} [{number}]:"
         if self.graphics:
             return self.wait(want)
@@ -127,7 +127,7 @@ class Terminal:
         return self
 
     def type(self, text):
-        """As a person types: the terminal sees key after key."""
+        """Types like a person: the terminal receives one key after the other."""
         for key in text:
             self.write(key)
             time.sleep(0.002)
@@ -147,7 +147,7 @@ class Terminal:
         return self.key("enter")
 
     def cell(self, number, text):
-        """Runs one line and waits for the prompt that comes next."""
+        """Runs one line and waits for the next prompt."""
         self.prompt(number)
         self.enter(text)
         return self.prompt(number + 1)
@@ -156,7 +156,7 @@ class Terminal:
         return self.write("\x1b[200~" + text + "\x1b[201~")
 
     def end(self, seconds=WAIT):
-        """Waits for the program's end; its status."""
+        """Waits for the end of the program; returns its status."""
         end = time.monotonic() + seconds
         while self.pump() and self.process.poll() is None:
             assert time.monotonic() < end, f"does not end\n{self.shown()}"

@@ -1,15 +1,15 @@
 #!/usr/bin/python3
-"""A second dialect, for tests of the daemon: it answers connections that are handed to it.
+"""A second dialect, for tests of the daemon: it serves connections that are handed to it.
 
-The daemon of test/support/meson.build (reckond-two-dialects) starts this file as reckon-front-toy. What it does
-with a connection, the first word of the path says:
+The daemon of test/support/meson.build (reckond-two-dialects) starts this file as reckon-front-toy. The first word
+of the path chooses what it does with a connection:
 
-    /crash   dies
-    /back    hands it back to the native dialect, as a loop would
-    /call    asks the daemon what the body holds (the call's number, its payload as hex) and answers with the reply
-    others   answers with what came: hops, bytes, its pid
+    /crash   crashes
+    /back    hands the connection back to the native dialect, which would make a loop
+    /call    makes the call in the body (its number, its payload as hex) and responds with the reply
+    others   responds with hops and bytes of the handoff, and its pid
 
-While a file `slow` lies beside it, it does not say READY. Nothing of it is fenced.
+While a file `slow` exists in its folder it does not send READY. It does not enter the fence.
 """
 import json
 import os

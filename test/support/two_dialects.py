@@ -1,4 +1,4 @@
-"""A daemon with two dialects: the native one is an attacker's (captured_front.py), the other one toy_dialect.py.
+"""A daemon with two dialects: an attacker controls the native one (captured_front.py), the other is toy_dialect.py.
 
     with TwoDialects(reckon) as front:
         client = front.hand_off(b"GET /toy HTTP/1.1\\r\\n\\r\\n")
@@ -29,14 +29,14 @@ class TwoDialects(CapturedFront):
 
     @property
     def slow(self):
-        """While this file is there the toy does not come up."""
+        """The toy does not become ready while this file exists."""
         return self.server.reckon.place.program.parent.parent / "libexec/slow"
 
     def connect(self):
         return socket.create_connection(("127.0.0.1", self.server.port), SECONDS)
 
     def hand_off(self, data, dialect=TOY, hops=0):
-        """A client's connection, of which the captured front has read `data`, is handed to a dialect."""
+        """Hands a new connection, from which the captured front has read `data`, to a dialect; returns the client's end."""
         client = self.connect()
         self.send_handoff(HANDOFF_HEAD.pack(dialect, hops) + data)
         return client
@@ -45,7 +45,7 @@ class TwoDialects(CapturedFront):
         self.send_frame(HANDOFF, head.get("flags", 0), head.get("number", 0), payload, head.get("count", 0), along)
 
     def receive_connection(self):
-        """(hops, bytes) of one that is handed to us; its descriptor goes with RETURNED."""
+        """(hops, bytes) of a connection that is handed to this front; RETURNED sends its descriptor."""
         size, _ = struct.unpack("=II", self.stream.read(8))
         frame = self.stream.read(size)
         dialect, hops = HANDOFF_HEAD.unpack_from(frame, HEAD.size)
@@ -53,14 +53,14 @@ class TwoDialects(CapturedFront):
         return hops, frame[HEAD.size + HANDOFF_HEAD.size:]
 
     def dialects(self):
-        """What /ready says of each."""
+        """The entries of /ready, by dialect."""
         error, ready = self.call("ready", "")
         assert error is None, ready
         return {each["name"]: each for each in ready["dialects"]}
 
     @staticmethod
     def answer(client):
-        """The toy's answer as JSON; None when the connection was closed without one."""
+        """The toy's response as JSON; None if the connection was closed without one."""
         with client:
             data = read_all(client)
         return parse_json(data.partition(b"\r\n\r\n")[2]) if data else None

@@ -1,14 +1,14 @@
-"""Waiting for what has no descriptor to wait on."""
+"""Waits for conditions by polling."""
 import contextlib
 import time
 
 from leftovers import PATIENCE
 
-SECONDS = 60 * PATIENCE  # no wait may hang the suite; nothing is measured with it
+SECONDS = 60 * PATIENCE  # no measurement, only stops a wait that hangs
 
 
 def eventually(is_so, what="it never came true", despite=()):
-    """Waits until it holds, and returns what it gave; an error of `despite` may pass meanwhile."""
+    """Waits until is_so() is true and returns its value; ignores errors of types in `despite`."""
     deadline = time.monotonic() + SECONDS
     while True:
         with contextlib.suppress(*despite):

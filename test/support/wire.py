@@ -1,7 +1,7 @@
-"""A small client of the kernel protocol (src/wire/kernel.h), written apart from the C one.
+"""A small client of the kernel protocol (src/wire/kernel.h), independent of the C one.
 
-It reads pipes and packets the way a host does: on SYNC the pipes are drained before the answer,
-so `Execution.events` is in the order in which the program did things.
+It reads pipes and packets like a host: on SYNC it drains the pipes before it acknowledges, so
+`Execution.events` has the order of the program.
 """
 
 import array
@@ -38,7 +38,7 @@ TAGS = dict(
     var_gone=61, cwd=62)
 NAMES = {number: name for name, number in TAGS.items()}
 BINARY = ("image/png", "image/jpeg", "image/vnd.reckon.scaled", "application/pdf", "audio/wav")
-WAIT_MAX = 60 * PATIENCE  # seconds without any event: the kernel hangs
+WAIT_MAX = 60 * PATIENCE  # seconds without an event after which the kernel hangs
 
 
 class Gone(Exception):
@@ -245,7 +245,7 @@ class Kernel:
         return self.finish(self.start(code, **options))
 
     def start(self, code, filename=None, input_allowed=False, stdin=b"", on_input=None):
-        """Sends EXECUTE; finish() takes what comes back."""
+        """Sends EXECUTE; finish() receives the results."""
         self.ids += 1
         running = _Running(self, self.ids, on_input)
         fields = [("code", code), ("filename", filename or f"<cell {self.ids}>")]
@@ -302,7 +302,7 @@ class _Running:
             os.close(fd)
 
     def _read(self, fd):
-        """Reads what is there; forgets the pipe at its end."""
+        """Reads the available output; removes the pipe at its end."""
         while True:
             try:
                 data = os.read(fd, 1 << 16)
