@@ -1,25 +1,24 @@
 /*
- * agent_conversation.c - a conversation through reckon_agent.h, as a test wants it: one word, one
- *     deed.
+ * agent_conversation.c - a conversation through reckon_agent.h: each argument is one action.
  *
  * Runs in:  tests; linked with the shared libreckon alone.
  * Reads:    its command line.
- * Never:    knows more of Reckon than the public headers say.
+ * Never:    uses more of Reckon than the public headers.
  *
  *   reckon-agent-conversation PROTOCOL BASE_URL KEY WORD...
- *     ?TEXT         asks; events go out as lines, then "answer JSON", "last STATUS OF LAST STEP"
- *     =CODE         runs a cell of its own in between
- *     @PATH         the model is told of this file with the next question
+ *     ?TEXT         asks; prints events as lines, then "answer JSON", "last STATUS OF LAST STEP"
+ *     =CODE         runs a cell without the model
+ *     @PATH         names this file to the model with the next question
  *     +NAME=NUMBER  an option of the conversation: steps, tokens, wall_ms, budget, price, images;
  *     +verify=WORD  likewise
- *     &PATH         takes the conversation in this file
- *     >             goes on without a question
+ *     &PATH         loads the conversation from this file
+ *     >             continues without a question
  *     >ID=TEXT      the result of a call (!ID=TEXT: of one that failed); the next '>' sends it
- *     *PATH         the next answer's conversation goes to this file
- *     -refuse       no cell of the next question may run
- *     -stop=KIND    the next question ends at the first event of that kind
- *     -alarm=MS     a signal handler interrupts the next question after this time
- *     -kill         the agent's process is killed with the next cell
+ *     *PATH         saves the conversation of the next answer to this file
+ *     -refuse       refuses all cells of the next question
+ *     -stop=KIND    ends the next question at the first event of that kind
+ *     -alarm=MS     interrupts the next question in a signal handler after this time
+ *     -kill         kills the agent's process with the next cell
  */
 #include <dirent.h>
 #include <signal.h>
@@ -64,7 +63,7 @@ static void on_alarm(int signo)
 	reckon_agent_interrupt(conversation.agent);
 }
 
-/* Our child of that name; a test may know how it is called. */
+/* Finds the agent by its process name and kills it. */
 static void kill_agent(void)
 {
 	char path[300], line[300];

@@ -1,10 +1,10 @@
 /*
- * agent_probe.c - what a captured agent could still do: enters the fence, then tries.
+ * agent_probe.c - enters the agent's fence and tries what a captured agent might do.
  *
- * Runs in:  test/e2e/test_ask_fence.py, which gives two ports that listen: the one that may be
- *           reached, and another.
+ * Runs in:  test/e2e/test_ask_fence.py, which passes two listening ports: the one that the agent
+ *           may reach, and another.
  * Reads:    nothing.
- * Never:    is installed. Prints "name errno" for each attempt; 0 means that it worked.
+ * Never:    is installed. Prints "name errno" for each attempt; 0 means success.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -103,7 +103,7 @@ static void try_memory(void)
 	report("map to run", mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
 				  -1, 0) == MAP_FAILED ? -1 : 0);
 	report("make run", mprotect(page, 4096, PROT_READ | PROT_EXEC));
-	/* The other side: the resolver works in a thread and reads the names of hosts. */
+	/* The agent needs the following: the resolver runs in a thread and reads /etc/hosts. */
 	code = pthread_create(&thread, NULL, in_thread, &hosts);
 	if (code == 0)
 		(void)pthread_join(thread, NULL);

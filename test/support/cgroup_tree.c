@@ -1,9 +1,9 @@
 /*
- * cgroup_tree.c - a folder that stands for the cgroups a warden was given, of either version.
+ * cgroup_tree.c - a folder that simulates the cgroups of a warden, of either version.
  *
- * Runs in:  the unit suite; needs neither cgroups nor privilege.
- * Reads:    what the code under test wrote into it.
- * Never:    touches a real group.
+ * Runs in:  the unit suite; needs neither cgroups nor privileges.
+ * Reads:    files that the code under test has written.
+ * Never:    uses a real cgroup.
  */
 #include "support/cgroup_tree.h"
 

@@ -1,4 +1,4 @@
-/* cgroup_tree.h - a folder that stands for the cgroups a warden was given, of either version. */
+/* cgroup_tree.h - a folder that simulates the cgroups of a warden, of either version. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 #include "box/cgroup/cgroup.h"
 
 #define TREE_CONTROLLERS 5
-extern const char *const tree_controllers[TREE_CONTROLLERS]; /* v1: a folder each */
+extern const char *const tree_controllers[TREE_CONTROLLERS]; /* v1: one folder each */
 
 struct tree {
 	char root[64];
@@ -19,14 +19,14 @@ int tree_make_v1(void **state);
 int tree_make_v2(void **state);
 int tree_unmake(void **state);
 
-/* Control files of the host's group; `controller` is "" in v2. */
+/* Control files of the host's cgroup; `controller` is "" in v2. */
 void tree_put(const struct tree *tree, const char *controller, const char *file, const char *text);
 void tree_drop(const struct tree *tree, const char *controller, const char *file);
 void tree_contains(const struct tree *tree, const char *controller, const char *file,
 		   const char *expected);
 bool tree_has(const struct tree *tree, const char *controller, const char *file);
 
-/* A file by its path, for folders without a host. */
+/* Writes a file by its path, for folders without a host. */
 void tree_put_at(const char *path, const char *text);
-/* Its text; "" when it is not there. */
+/* Reads a file by its path; "" if it does not exist. */
 void tree_read_at(const char *path, char *ret, size_t size);

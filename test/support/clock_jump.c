@@ -1,9 +1,9 @@
 /*
- * clock_jump.c - a wall clock that jumps: preloaded into a program, told how far by a file.
+ * clock_jump.c - makes the wall clock of a program jump, by the time in a file.
  *
  * Runs in:  a program under test, by LD_PRELOAD.
  * Reads:    the file that CLOCK_JUMP_FILE names: eight bytes, seconds to add.
- * Never:    touches the monotonic clock, which no administrator can set.
+ * Never:    changes the monotonic clock, which no administrator can set.
  */
 #include <fcntl.h>
 #include <stdint.h>

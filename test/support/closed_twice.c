@@ -1,17 +1,16 @@
 /*
- * closed_twice.c - finds descriptors that a program closes twice, or uses after it closed them:
- * preloaded into it.
+ * closed_twice.c - finds descriptors that a program closes twice, or uses after closing them.
  *
- * Runs in:  a program under test, by LD_PRELOAD; its children are left alone.
- * Reads:    the environment: CLOSED_TWICE_FILE names the file for what is found, with stacks.
- * Never:    lets a number that was closed be used again at once.
+ * Runs in:  a program under test, by LD_PRELOAD; it ignores child processes.
+ * Reads:    the environment: CLOSED_TWICE_FILE names the file for reports with stack traces.
+ * Never:    lets Linux reuse a closed number at once.
  *
- * A second close() often goes unseen: meanwhile another thread got the number for a file of its
- * own, and that one is closed. So a number stays taken, by a descriptor that nothing can be done
- * with, until QUARANTINE others have been closed after it.
+ * A second close() often has no visible error: another thread has got the same number meanwhile,
+ * and its file is closed. So the number stays in use, by an O_PATH descriptor, until QUARANTINE
+ * others have been closed.
  */
-#undef _FILE_OFFSET_BITS /* it would give some functions the names of others, that are here too */
-#undef _FORTIFY_SOURCE /* defines some of these functions itself, inline */
+#undef _FILE_OFFSET_BITS /* would rename some functions to others that this file defines as well */
+#undef _FORTIFY_SOURCE /* would define some of these functions inline */
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
@@ -47,14 +46,14 @@ __attribute__((constructor)) static void begin(void)
 	if (path == NULL)
 		return;
 	(void)snprintf(report_path, sizeof(report_path), "%s", path);
-	(void)backtrace(stack, 1); /* loads what it needs now, not inside a close() */
+	(void)backtrace(stack, 1); /* loads libgcc now, not inside a close() */
 	for (size_t i = 0; i < QUARANTINE; i++)
 		quarantine[i] = -1;
 	nothing = (int)syscall(SYS_openat, AT_FDCWD, "/dev/null", O_PATH | O_CLOEXEC);
 	owner = getpid();
 }
 
-/* A child of it shares the memory for a while, or a copy of a lock that somebody held. */
+/* False in a child process, which shares the memory after vfork() or may have a locked mutex. */
 static bool is_watched(void)
 {
 	return nothing >= 0 && getpid() == owner;
@@ -88,7 +87,7 @@ static void check(const char *what, int fd)
 		report(what, fd);
 }
 
-/* Keeps the number taken, and lets the one go that was closed longest ago. */
+/* Puts a number into quarantine, and releases the one that was closed the longest time ago. */
 static void keep(int fd)
 {
 	const int oldest = quarantine[next];

@@ -1,13 +1,13 @@
 /*
- * crash.c - ends a daemon at a chosen change of its state directory, or writes down all of them.
+ * crash.c - kills a daemon at a chosen change of its state directory, or logs all changes.
  *
  * Runs in:  reckond alone, by LD_PRELOAD; every other program passes through untouched.
  * Reads:    RECKON_CRASH_DIR: the state directory. RECKON_CRASH_AT: the number of the change before
  *           which the process is killed. RECKON_CRASH_LOG: a file with a line for each change.
- * Never:    changes what a call does.
+ * Never:    changes the effect of a call.
  *
- * A write that is the chosen one is done by half, which is what a kill in the middle of it, or a
- * disk that just filled up, leaves.
+ * If the chosen change is a write, crash.c writes only the first half, as when the process is
+ * killed during the write or the disk is full.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -49,7 +49,7 @@ __attribute__((constructor)) static void begin(void)
 		log_fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 }
 
-/* The path behind a descriptor, "" when it does not lead below the directory. */
+/* The path of a descriptor or name, "" if it is not below the directory. */
 static void path_of(int fd, const char *name, char ret[PATH_MAX])
 {
 	char link[64], base[PATH_MAX] = "";
@@ -81,8 +81,8 @@ static void note(const char *what, const char *path, const char *to)
 	(void)syscall(SYS_write, log_fd, line, (size_t)len);
 }
 
-/* Whether this is the change; then nothing but the end may follow. */
-static bool is_the_one(const char *path)
+/* Whether this is the chosen change; then the caller must end the process. */
+static bool is_chosen(const char *path)
 {
 	return path[0] != '\0' && crash_at > 0 && atomic_fetch_add(&count, 1) + 1 == crash_at;
 }
@@ -96,7 +96,7 @@ __attribute__((noreturn)) static void end(void)
 
 static void change(const char *what, const char *path, const char *to)
 {
-	if (is_the_one(path))
+	if (is_chosen(path))
 		end();
 	if (path[0] != '\0')
 		note(what, path, to);
@@ -113,7 +113,7 @@ static size_t half(int fd, size_t len, char path[PATH_MAX], bool *ret_ends)
 
 	path_of(fd, NULL, path);
 	errno = before;
-	*ret_ends = is_the_one(path);
+	*ret_ends = is_chosen(path);
 	if (!*ret_ends && path[0] != '\0')
 		note("write", path, NULL);
 	return *ret_ends ? len / 2 : len;

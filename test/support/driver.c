@@ -1,16 +1,16 @@
 /*
- * driver.c - reckon-driver: several sessions held open, for tests that look at them from outside.
+ * driver.c - reckon-driver: opens several sessions, for tests that inspect them from the host.
  *
- * Runs in:  a test, as its user; speaks to the user's warden, or with --private to one of its own.
+ * Runs in:  a test, as its user; connects to the user's warden, or with --private to its own.
  * Reads:    one JSON object per line on standard input.
- * Never:    part of the product: it reaches into the static libreckon.
+ * Never:    is part of the product: it uses internals of the static libreckon.
  *
  *   {"op":"open","template":"python","flags":1,"limits":{"pids":64,…},"env":["A=1"]}
  *       -> {"session":"s0","kernel_pid":…,"host_uid":…,"has_twin":…,"warmth":…}
  *   {"op":"exec","session":"s0","code":"…","timeout_ms":…,"output_bytes":…,"interrupt_after_ms":…}
- *       -> the record; with "events":true each event instead, the last of which holds the record
- *   {"op":"start",…}     -> {"ok":true}; as exec, in a thread of its own; {"op":"join"} -> the record
- *   {"op":"kill","session":"s0"}                -> the execution in its thread is ended
+ *       -> the record; with "events":true each event instead, the last of which has the record
+ *   {"op":"start",…}     -> {"ok":true}; as exec, in another thread; {"op":"join"} -> the record
+ *   {"op":"kill","session":"s0"}                -> ends the execution of the other thread
  *   {"op":"branch","session":"s0"}              -> as open
  *   {"op":"context","session":"s0","language":…,"cwd":…,"env":[…]}     -> as open
  *   {"op":"restart"|"check","session":"s0"}     -> {"ok":true}
@@ -22,9 +22,9 @@
  *   {"op":"process_start","session":"s0","command":…|"argv":[…],"terminal":true,…}
  *       -> {"process":0,"number":…,"pid":…}; process_list, and by "process": process_read,
  *       _write, _wait, _state, _signal, _resize, _close_input, _close (driver_process.c)
- *   {"op":"layout"}      -> where struct warden_request has its members
+ *   {"op":"layout"}      -> offsets of the members of struct warden_request
  *
- * Each line is answered by one line; a refusal is {"failed":{"code":-3,"message":…,"remedy":…}}.
+ * The reply to each line is one line; an error is {"failed":{"code":-3,"message":…,"remedy":…}}.
  */
 #include <reckon.h>
 
@@ -53,7 +53,7 @@ static reckon_engine *engine;
 static reckon_session *sessions[SESSIONS_MAX];
 static size_t session_count;
 
-/* An execution in a thread of its own. */
+/* An execution in another thread. */
 static struct background {
 	pthread_t thread;
 	bool is_running;
@@ -108,7 +108,7 @@ void say_error(const reckon_error *err)
 	say_failed(err->code, err->message, err->remedy);
 }
 
-/* "device" is that of the workspace: no other box has it. */
+/* "device" is that of the workspace, which no other box has. */
 static void say_session(reckon_session *session)
 {
 	struct stat st;
@@ -416,7 +416,7 @@ static void on_session(const char *op, const struct json_value *line)
 	}
 }
 
-/* How a request to the warden is laid out, for those who want to make a bad one. */
+/* Prints the layout of a request to the warden, for tests that send malformed ones. */
 static void do_layout(void)
 {
 	(void)printf("{\"magic\":%u,\"version\":%u,\"size\":%zu,\"template\":%zu,\"language\":%zu,"

@@ -1,8 +1,8 @@
 /*
- * driver_port.c - ports of a session, for tests that look at them from outside.
+ * driver_port.c - ports of a session, for tests that connect to them from the host.
  *
  * Runs in:  a test, in reckon-driver.
- * Reads:    lines of driver.c; bytes of hostile servers, which it hands on as hexadecimal digits.
+ * Reads:    lines of driver.c; bytes of hostile servers, which it prints as hexadecimal digits.
  * Never:    waits longer than a line says.
  */
 #include "driver_port.h"

@@ -1,9 +1,9 @@
-/* driver_port.h - what reckon-driver does with ports, see driver.c. */
+/* driver_port.h - operations of reckon-driver on ports, see driver.c. */
 #pragma once
 
 #include <reckon.h>
 
 #include "codec/json_read.h"
 
-/* "port_…" operations; `session` is the one that the line names, or NULL. False: another one. */
+/* Runs a "port_…" operation; `session` is the one in the line, or NULL. False: another operation. */
 bool driver_port(const char *op, const struct json_value *line, reckon_session *session);

@@ -1,8 +1,8 @@
 /*
- * driver_process.c - processes of a session, for tests that look at them from outside.
+ * driver_process.c - processes of a session, for tests that inspect them from the host.
  *
  * Runs in:  a test, in reckon-driver.
- * Reads:    lines of driver.c; bytes that programs write, which it hands on as hexadecimal digits.
+ * Reads:    lines of driver.c; output of programs, which it prints as hexadecimal digits.
  * Never:    waits longer than a line says.
  */
 #include "driver_process.h"

@@ -1,14 +1,14 @@
-/* driver_process.h - what reckon-driver does with processes, see driver.c. */
+/* driver_process.h - operations of reckon-driver on processes, see driver.c. */
 #pragma once
 
 #include <reckon_process.h>
 
 #include "codec/json_read.h"
 
-/* "process_…" operations; `session` is the one that the line names, or NULL. False: another one. */
+/* Runs a "process_…" operation; `session` is the one in the line, or NULL. False: another one. */
 bool driver_process(const char *op, const struct json_value *line, reckon_session *session);
 
-/* Of driver.c. */
+/* Defined in driver.c. */
 void say(const char *json);
 void say_failed(int code, const char *message, const char *remedy);
 void say_error(const reckon_error *err);

@@ -1,5 +1,5 @@
 /*
- * fake_kernel.c - a kernel whose language is what a test wants to happen.
+ * fake_kernel.c - a kernel whose cells are commands of a test, see fake_warden.h.
  *
  * Runs in:  a fork of the fake warden.
  * Reads:    packets of the libreckon under test.
@@ -200,7 +200,7 @@ static void do_display(struct cell *cell, enum kernel_type type, char *args)
 	     { KERNEL_TAG_MIME, "text/plain" }, { KERNEL_TAG_DATA, text });
 }
 
-/* What a captured kernel might send. */
+/* Sends malformed packets, as a captured kernel might. */
 static void do_violate(struct cell *cell, const char *what)
 {
 	struct kernel_head head = { .magic = KERNEL_MAGIC,
@@ -385,7 +385,7 @@ static void complete(int sock, const struct kernel_head *head, const struct buf 
 	     { KERNEL_TAG_MATCH, "pri\xffnt" });
 }
 
-/* The code says what to answer; an indent that is not a white space is what a liar would send. */
+/* The code is the reply; an indent that is not whitespace is a malformed reply. */
 static void is_complete(int sock, const struct kernel_head *head, const struct buf *payload)
 {
 	struct kernel_item item;
@@ -435,7 +435,7 @@ void fake_kernel_main(int sock, const struct fake_config *config, bool is_branch
 	struct err err;
 	size_t nfds;
 
-	/* The test framework's handlers came along with the fork. */
+	/* Removes the signal handlers of the test framework, which fork() copied. */
 	for (int sig = 1; sig < NSIG; sig++)
 		(void)signal(sig, SIG_DFL);
 	(void)sigaction(SIGINT, &action, NULL);

@@ -64,7 +64,7 @@ static void reply_with(struct warden *warden, const struct warden_request *reque
 		(void)fd_send_msg(warden->sock, other, warden->config->reply_len, NULL, 0, &err);
 		return;
 	}
-	/* The client may be gone already; that is its right. */
+	/* Ignores errors, because the client may have disconnected. */
 	(void)fd_send_msg(warden->sock, reply, sizeof(*reply), fds, nfds, &err);
 }
 
@@ -148,7 +148,7 @@ static void note_death(struct warden *warden, uint32_t index)
 	reply_with(warden, NULL, &event, NULL, 0);
 }
 
-/* False: the warden is to end. */
+/* Handles a request. False: the warden must end. */
 static bool answer(struct warden *warden, const struct warden_request *request)
 {
 	struct fake_session *session =
@@ -165,7 +165,7 @@ static bool answer(struct warden *warden, const struct warden_request *request)
 		nfds = 2;
 		break;
 	case WARDEN_BEGIN:
-		return !warden->config->dies_at_begin; /* never answered */
+		return !warden->config->dies_at_begin; /* has no reply */
 	case WARDEN_USAGE:
 		warden->cpu_ns += warden->config->cpu_ns_per_usage;
 		reply.usage = warden->config->usage;

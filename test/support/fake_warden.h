@@ -9,11 +9,11 @@
  *   sync                               a SYNC exchange
  *   result TEXT | display ID TEXT | update ID TEXT | clear | note TEXT
  *   error NAME VALUE                   an ERROR packet
- *   input | readall                    ask for a line, read stdin to its end; print what came
+ *   input | readall                    request a line, read stdin to its end; print the input
  *   file PATH TEXT                     write a file of the workspace
  *   sleep | deaf | spin                until interrupted; for ever; printing without end
  *   stray TEXT                         a child that outlives the cell and prints it repeatedly
- *   exit N | kill N | hangup           end, by a signal, close the socket but live on
+ *   exit N | kill N | hangup           exit; end by a signal; close the socket but live on
  *   done STATUS                        end of the cell ("ok" by itself)
  *   violate WHAT                       see fake_kernel.c
  */
@@ -26,24 +26,24 @@
 #include "wire/warden.h"
 
 struct fake_config {
-	uint16_t version;	    /* 0: ours */
-	size_t reply_len;	    /* of each, whatever is in it; 0: as long as it is */
+	uint16_t version;	    /* 0: WARDEN_VERSION */
+	size_t reply_len;	    /* length of all replies; 0: the correct length */
 	bool ends_are_oom;	    /* a kernel's death is reported as out of memory */
 	bool dies_at_begin;	    /* the warden exits when it gets BEGIN */
 	bool kernel_never_ready;    /* the kernel exits with status 7 before READY */
-	bool restarts_fail;	    /* the box is gone when a fresh kernel is asked for */
+	bool restarts_fail;	    /* the box is gone when a new kernel is requested */
 	bool kernel_wrong_first;    /* its first packet is not READY */
 	uint64_t cpu_ns_per_usage;  /* added to the CPU time with each USAGE */
-	struct warden_usage usage;  /* what USAGE answers besides */
+	struct warden_usage usage;  /* the other values that USAGE returns */
 };
 
 struct fake_warden {
 	pid_t pid;
-	int client_fd; /* taken by the engine */
+	int client_fd; /* owned by the engine */
 };
 
 void fake_warden_start(struct fake_warden *fake, const struct fake_config *config);
-/* Closes what the test still holds and waits for its end, which EOF brings. */
+/* Closes the test's end of the socket, which ends the warden, and waits for it. */
 void fake_warden_stop(struct fake_warden *fake);
 
 /* Runs a kernel on `sock`; its workspace is the current directory. */

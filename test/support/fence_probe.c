@@ -1,9 +1,9 @@
 /*
- * fence_probe.c - what a captured front or peek could still do: enters the fence, then tries.
+ * fence_probe.c - enters a fence and tries what a captured front or unarchiver might do.
  *
  * Runs in:  test/e2e/test_serve_fence.py.
  * Reads:    nothing.
- * Never:    is installed. Prints "name errno" for each attempt; 0 means that it worked.
+ * Never:    is installed. Prints "name errno" for each attempt; 0 means success.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,15 +80,15 @@ static void try_memory(bool is_front)
 	report("map to run", mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
 				  -1, 0) == MAP_FAILED ? -1 : 0);
 	report("make run", mprotect(page, 4096, PROT_READ | PROT_EXEC));
-	/* The other side: what it does need works. */
+	/* The process needs the following. */
 	(void)dprintf(STDOUT_FILENO, "needed: memory %d\n", page == MAP_FAILED ? errno : 0);
 	if (is_front)
 		(void)dprintf(STDOUT_FILENO, "needed: memory file %d\n",
 		      memfd_create("probe", MFD_CLOEXEC | MFD_ALLOW_SEALING) < 0 ? errno : 0);
 }
 
-/* What the front has and a peek has not. */
-static void try_more_than_a_peek_may(void)
+/* Calls that the front may make and the unarchiver may not. */
+static void try_calls_of_the_front(void)
 {
 	report("accept", accept4(STDOUT_FILENO, NULL, NULL, 0));
 	report("listen", listen(STDOUT_FILENO, 1));
@@ -99,11 +99,11 @@ static void try_more_than_a_peek_may(void)
 
 int main(int argc, char **argv)
 {
-	const bool is_peek = argc == 2 && strcmp(argv[1], "peek") == 0;
+	const bool is_unarchiver = argc == 2 && strcmp(argv[1], "peek") == 0;
 	struct err err;
 
-	if (is_peek) {
-		/* A peek that unpacks: the archive is open, and is not its to change. */
+	if (is_unarchiver) {
+		/* The unarchiver has the archive open, but may not write to it. */
 		if (dup2(open("/tmp", O_TMPFILE | O_RDWR, 0600), FILE_FD) < 0)
 			return 1;
 		if (unarchiver_fence(0, &err) < 0)
@@ -112,7 +112,7 @@ int main(int argc, char **argv)
 		try_network();
 		try_processes();
 		try_memory(false);
-		try_more_than_a_peek_may();
+		try_calls_of_the_front();
 		return 0;
 	}
 	if (httpd_fence(64, &err) < 0) {

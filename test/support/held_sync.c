@@ -1,10 +1,10 @@
 /*
- * held_sync.c - a disk that is busy, or broken: preloaded into a daemon, told so by a file.
+ * held_sync.c - simulates a slow or broken disk for a daemon.
  *
- * Runs in:  reckond alone, by LD_PRELOAD; every other program passes through untouched.
- * Reads:    the file that HELD_SYNC_FILE names. While it is there a sync does not end; with "fail"
- *           in it the sync is an I/O error instead. HELD_SYNC_US: how long each takes.
- * Never:    syncs anything: what is tested is who waits.
+ * Runs in:  reckond only, by LD_PRELOAD; it does not affect other programs.
+ * Reads:    the file that HELD_SYNC_FILE names. While it exists, a sync blocks; if it contains
+ *           "fail", a sync returns an I/O error instead. HELD_SYNC_US: the time that a sync takes.
+ * Never:    syncs a file: tests check only who waits for a sync.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -61,7 +61,7 @@ static int wait_for_disk(void)
 	return 0;
 }
 
-/* A name that is changed waits as well while HELD_RENAME_FILE is there. */
+/* A rename blocks as well while the file HELD_RENAME_FILE exists. */
 SHOWN int renameat(int from_fd, const char *from, int to_fd, const char *to)
 {
 	const struct timespec pause = { .tv_nsec = 1000000 };

@@ -1,6 +1,6 @@
-"""Run by the interpreter of build/sdks/autogen: jupyter_clients.py NAME PORT TOKEN FOLDER; what it found, as JSON.
+"""Runs a published client of Jupyter and prints its results as JSON: jupyter_clients.py NAME PORT TOKEN FOLDER.
 
-Each is the code of others, as it was published.
+The interpreter is that of build/sdks/autogen.
 """
 import asyncio
 import json
@@ -51,7 +51,7 @@ def autogen_ext():
 
 
 def autogen_local():
-    """The same with a kernelspec; TOKEN is its name."""
+    """A client that starts a kernelspec, whose name is TOKEN."""
     from autogen_core import CancellationToken
     from autogen_core.code_executor import CodeBlock
     from autogen_ext.code_executors.jupyter import JupyterCodeExecutor

@@ -1,4 +1,4 @@
-"""jupyter_kernel_test against the kernels that `reckon jupyter install` offered; run by test_jupyter_kernel.py.
+"""Runs jupyter_kernel_test against the kernels of `reckon jupyter install`, for test_jupyter_kernel.py.
 
     JUPYTER_DATA_DIR=… python -m unittest jupyter_conformance
 """

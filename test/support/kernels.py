@@ -1,4 +1,4 @@
-"""Kernels for tests: reckon-kernel-direct, found in the build directory."""
+"""Starts kernels for tests: reckon-kernel-direct of the build directory."""
 
 import configparser
 import os
@@ -12,7 +12,7 @@ DIRECT = pathlib.Path(os.environ.get("RECKON_BUILD", ROOT / "build")) / "libexec
 
 
 def _tree():
-    """A virtual environment with pandas and friends: the data template's, unless told otherwise."""
+    """A virtual environment with pandas: RECKON_TEST_TEMPLATE_TREE, or that of the template data."""
     built = reckon_cli.templates_dir() / "data" / "tree"
     return os.environ.get("RECKON_TEST_TEMPLATE_TREE") or (str(built) if built.exists() else None)
 
@@ -22,8 +22,8 @@ TREE = _tree()
 
 def _one_thread():
     """
-    What keeps the template's packages at one thread, as a zygote must be: wheels from PyPI start
-    pools unless they are told not to. Settings with paths are those of a box and mean nothing here.
+    The template's environment variables that stop packages from starting threads, because a zygote
+    must have one thread. Variables with paths are valid only in a box and left out.
     """
     settings = configparser.ConfigParser(interpolation=None, strict=False)
     settings.optionxform = str

@@ -1,7 +1,7 @@
-"""Sessions under load, and what must be true of each whatever was killed meanwhile.
+"""Sessions under load, and checks of each while processes of the daemon are killed.
 
-Every value is written once: to the file `log` and to the variable `runs`. What was answered is
-there; what was asked and not answered may be there; nothing is there twice.
+Each cell appends its own value to the file `log` and to the variable `runs`. Values of answered
+requests must be there; those of unanswered requests may be; no value may be there twice.
 """
 import http.client
 import random
@@ -15,15 +15,15 @@ CELL = ("import os\nruns = globals().get('runs', [])\n"
         "runs.append('{0}')\nprint('{0}')")
 SHOW = ("import os\nprint(*globals().get('runs', []))\n"
         "print(open('log').read().replace('\\n', ' ') if os.path.exists('log') else '')")
-LAST = 12  # records of each session that are looked at again; all of them at the end
+LAST = 12  # records of each session that a check reads again
 
 
 class Unanswered(Exception):
-    """It may have been done, and may not."""
+    """A request got no answer, so its effect is unknown."""
 
 
 def unless_gone(ask, *args):
-    """The answer; what a request may get while something of the daemon dies is Unanswered."""
+    """Returns the answer; raises Unanswered for failures that are allowed while a process dies."""
     try:
         answer = ask(*args)
     except GONE as error:
@@ -39,14 +39,14 @@ def has_lost(record):
 
 
 class Line:
-    """What one kernel was told, and has said: the session's own, or a context's."""
+    """The requests to one kernel and its answers: the session's first kernel, or that of a context."""
 
     def __init__(self, context=""):
         self.context = context
         self.asked, self.answered = set(), set()
-        self.current = set()  # of those that were answered: what its present kernel has
-        self.recorded = set()  # told later, with a key: of whichever kernel
-        self.surprises = 0  # times that its variables were gone although nothing ran in the box
+        self.current = set()  # answered values that the present kernel must have
+        self.recorded = set()  # values whose record was read later with an idempotency key
+        self.surprises = 0  # how often variables were lost although nothing ran in the box
 
     def note(self, value, records, was_idle):
         if any(has_lost(each) for each in records):
@@ -62,8 +62,8 @@ class Line:
         assert not missing, f"{missing} were answered, and are lost: {log}"
 
     def check(self, kept, log, was_idle, told):
-        """`kept` is the variable, `log` the lines of the file, `told` what ran since the last loss
-        that a record told, asked for when something is missing."""
+        """`kept` is the variable, `log` the lines of the file, `told` a function that returns the
+        values that ran since the last recorded loss; it is called if a value is missing."""
         self.check_log(log)
         assert len(set(kept)) == len(kept) and set(kept) <= set(log), (kept, log)
         if missing := self.current - set(kept):
@@ -75,12 +75,12 @@ class Line:
 
 
 class Session:
-    """A session with a context, and what its client was told of it."""
+    """A session with a context, and the answers that its client got."""
 
     def __init__(self, server):
         self.server = server
         self.leaves = False
-        self.is_idle = True  # nothing runs in it, as far as its client knows
+        self.is_idle = True  # its client has no unanswered request
         self.records, self.keys, self.runs, self.processes = {}, {}, {}, {}
         self.id = unless_gone(self.ask_for_it).json["id"]
         self.lines = [Line()]
@@ -97,7 +97,7 @@ class Session:
     def ask(self, method, path="", *args):
         return self.server.ask(method, f"/sessions/{self.id}{path}", *args)
 
-    # ---- what its client does ----
+    # ---- requests of the client ----
 
     def cell(self, value, key, line):
         body = {"code": CELL.format(value), **({"context": line.context} if line.context else {})}
@@ -107,7 +107,7 @@ class Session:
         was_idle, self.is_idle = self.is_idle, False
         answer = unless_gone(self.ask, "POST", "/executions", body,
                              {"Idempotency-Key": key} if key else None)
-        # One that died while it ran: the warden took it along.
+        # A cell that was lost while it ran, because the warden died.
         if answer.status != 200 or answer.json["status"] != "ok":
             how = answer.code if answer.status != 200 else answer.json["status"]
             assert how in ("kernel_lost", "execution_lost", "kernel_died", "infra_error", "lost"), \
@@ -120,14 +120,14 @@ class Session:
             self.keys[key] = (body, answer.json["id"], line)
 
     def process(self, value):
-        """Without a look at its end: what it wrote may be lost, but is never there twice."""
+        """Starts a process that writes a line; the line may be lost, but may not be there twice."""
         command = {"command": f"echo {value} >> started"}
         answer = unless_gone(self.ask, "POST", "/processes", command, {"Idempotency-Key": value})
         assert answer.status == 201, answer
         self.processes[value] = answer.json["id"]
 
     def question(self, value):
-        """The model that is asked has one cell run, which is as the others."""
+        """Asks the agent, whose model runs one cell like the others."""
         line = self.lines[0]
         line.asked.add(value)
         was_idle, self.is_idle = self.is_idle, False
@@ -147,13 +147,13 @@ class Session:
         self.leaves = True
         assert unless_gone(self.ask, "DELETE").status == 200
 
-    # ---- what must be true ----
+    # ---- checks ----
 
     def show(self, line):
-        """(variable, lines of the file, is the kernel another one)"""
+        """(values of the variable, lines of the file, whether the kernel was lost)"""
         body = {"code": SHOW, **({"context": line.context} if line.context else {})}
         deadline = time.monotonic() + SECONDS
-        # The first to find out that the warden is gone is told to ask again.
+        # The first request after the warden died gets 503 and must be repeated.
         while (answer := self.ask("POST", "/executions", body)).status == 503:
             assert time.monotonic() < deadline, answer
             time.sleep(0.1)
@@ -162,7 +162,7 @@ class Session:
         return kept.split(), log.split(), has_lost(answer.json)
 
     def told_since_loss(self, line):
-        """What ran in it since the last record that told of a loss; None when no record did."""
+        """The values that ran since the last record with a lost kernel; None if there is none."""
         found = set()
         for each in self.ask("GET", "/executions?limit=200").json["executions"]:  # the newest first
             record = self.ask("GET", f"/executions/{each['id']}").json
@@ -175,7 +175,7 @@ class Session:
         return None
 
     def check(self, last=LAST):
-        """False: it is over, as its client had asked."""
+        """Checks the session; False if it has ended because its client deleted it."""
         answer = self.ask("GET")
         if self.leaves and answer.status == 410:
             return False
@@ -212,7 +212,7 @@ class Session:
 
 
 def work(server, mine, seed, ends, seen):
-    """One client: its requests come one after the other, until it is told to stop."""
+    """One client, which sends one request after the other until `ends` is set."""
     chance = random.Random(seed)
     while not ends.is_set():
         value = f"v{chance.getrandbits(64):x}x"

@@ -1,5 +1,5 @@
 /*
- * lib_fixture.c - an engine on a fake warden, a session in it, and questions about records.
+ * lib_fixture.c - an engine with a fake warden, a session, and accessors for records.
  *
  * Runs in:  unit tests of src/lib.
  * Reads:    records of the libreckon under test.
@@ -60,7 +60,7 @@ struct result fixture_run(struct fixture *fixture, const char *code,
 	assert_ok(&err, json_read_parse(json, strlen(json), strlen(json), &result.record, &err));
 	assert_string_equal(json_read_text(json_read_member(result.record, "status"), NULL),
 			    reckon_execution_status(result.execution));
-	/* Whatever happened is explained. */
+	/* A record has an error if and only if its status is not "ok". */
 	assert_int_equal(json_read_kind(json_read_member(result.record, "error")) ==
 				 JSON_KIND_NULL,
 			 strcmp(reckon_execution_status(result.execution), "ok") == 0);

@@ -1,5 +1,5 @@
 /*
- * lib_fixture.h - an engine on a fake warden, a session in it, and questions about records.
+ * lib_fixture.h - an engine with a fake warden, a session, and accessors for records.
  */
 #pragma once
 
@@ -22,13 +22,13 @@ void fixture_open(struct fixture *fixture, const struct fake_config *config,
 void fixture_open_engine(struct fixture *fixture, const struct fake_config *config);
 void fixture_close(struct fixture *fixture);
 
-/* One finished execution, parsed. */
+/* A finished execution and its parsed record. */
 struct result {
 	reckon_execution *execution;
 	struct json_value *record;
 };
 
-/* Runs `code`, which must give a record. */
+/* Runs `code` and parses its record. */
 struct result fixture_run(struct fixture *fixture, const char *code,
 			  const reckon_execute_options *options);
 void result_done(struct result *result);
@@ -36,13 +36,13 @@ void result_done(struct result *result);
 
 const char *result_status(const struct result *result);
 const char *result_text(const struct result *result, const char *key);
-/* error.name, or "" */
+/* The member error.name, or "". */
 const char *result_error(const struct result *result);
 const char *result_error_value(const struct result *result);
 bool result_has_diagnostic(const struct result *result, const char *code);
 const struct json_value *result_member(const struct result *result, const char *key);
 
-/* The session must be lost, with this in the message. */
+/* Checks that the session is lost, and that the message contains `why`. */
 void fixture_assert_lost(struct fixture *fixture, const char *why);
-/* Its kernel must be, and the next execution go on in a fresh one, whose record says so. */
+/* Checks that the kernel is lost, and that the next execution runs in a new one and reports it. */
 void fixture_assert_kernel_lost(struct fixture *fixture, const char *why);

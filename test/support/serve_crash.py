@@ -24,8 +24,8 @@ LIST = ("import json, os\nfound = {}\nfor top, _, files in os.walk('.'):\n"
         "        found[path[2:]] = open(path, 'rb').read().decode()\n"
         "print(json.dumps(found, sort_keys=True))")
 BIG = "x" * 100_000
-# The daemon moves old audit entries to a file within the first second, and removes unused artifacts
-# that are older than an hour.
+# The daemon moves old audit entries to sealed files within the first second, and removes unused
+# artifacts that are older than an hour.
 ARGS = ("--audit-entries", "20", "--store-keep", "3600")
 AUDITED = 90  # requests that prepare() adds to the audit
 # With these arguments kernels may survive the crash; their counters must match the history.

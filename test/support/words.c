@@ -1,9 +1,9 @@
 /*
- * words.c - reads remedies of a daemon, one a line, and writes each as the command line shows it.
+ * words.c - reads remedies of a daemon, one per line, and prints each as the command line shows it.
  *
  * Runs in:  test/tools/test_remedies.py.
  * Reads:    standard input.
- * Never:    asks a daemon.
+ * Never:    connects to a daemon.
  */
 #include <stdio.h>
 #include <string.h>
