@@ -1,15 +1,14 @@
 #!/usr/bin/python3
-"""What one tenant's load does to another's latency, against a daemon of its own.
+"""Measures how the load of one tenant affects the latency of another, with a new daemon.
 
     tools/bench_fairness.py [--workers N] [--sessions N] [--cells N] [--rounds N] [--sync-us N]
                             [--build DIR ...]
 
-Tenant Y runs short cells, alone and while tenant X keeps N sessions full of cells that compute, in
-turns. The client that asks is in real time, as root: what it waits for itself is not the daemon's.
-Printed are both 99th percentiles and their ratio. With --sync-us the state is in memory and each
-sync takes so long, so that it does not matter what others do to the disk. Several builds take turns.
-Nothing is asserted: times depend on the host; that turns are fair is tested by counting
-(test/unit/test_host_pool.c).
+Tenant Y runs short cells, alternately alone and while tenant X has N sessions with cells that compute.
+As root the client runs at real-time priority, so that its own waiting for a processor does not count.
+Prints both 99th percentiles and their ratio. With --sync-us the state is in memory and each sync takes
+this time, so that other load on the disk has no effect. Several builds alternate. Nothing is asserted,
+because times depend on the host; test/unit/test_host_pool.c tests fairness by counting.
 """
 import argparse
 import contextlib
@@ -36,7 +35,7 @@ class Daemon:
         self.process = subprocess.Popen(
             [build / "bin/reckon", "serve", "--listen", "127.0.0.1:0", "--state", state,
              "--workers", str(workers)], stdout=subprocess.PIPE, text=True,
-            start_new_session=True,  # as a service has one
+            start_new_session=True,  # as for a service
             env={"RECKON_TEMPLATES": "/var/lib/reckon/templates", **os.environ, **disk})
         for line in self.process.stdout:
             if found := re.search(r"shown this once: (rk_\S+)", line):
@@ -70,7 +69,7 @@ class Daemon:
 
 
 def in_real_time(is_so):
-    """Whoever asks waits for no processor: that would be a client's affair, not the daemon's."""
+    """Sets the client's priority: at real-time priority it does not wait for a processor."""
     with contextlib.suppress(PermissionError):
         os.sched_setscheduler(0, os.SCHED_FIFO if is_so else os.SCHED_OTHER,
                               os.sched_param(1 if is_so else 0))
@@ -86,7 +85,7 @@ def latencies(ask, session, cells):
 
 
 def keep_busy(daemon, key, sessions, stop):
-    """The other tenant: a process of its own, so that its threads do not delay ours."""
+    """Runs the other tenant's load, in another process, so that its threads do not delay ours."""
     in_real_time(False)
 
     def work():
@@ -104,7 +103,7 @@ def keep_busy(daemon, key, sessions, stop):
 
 
 def measure(daemon, args):
-    """Times alone and beside the load, in turns: a host that is busy for a while is so for both."""
+    """Latencies alone and under load, of one round; rounds repeat, because the host may be busy."""
     x, y = daemon.tenant("x"), daemon.tenant("y")
     ask = daemon.client(y)
     session = ask("POST", "/sessions", {"template": "python"})["id"]
@@ -130,9 +129,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--workers", type=int, default=2 * os.cpu_count())
     parser.add_argument("--sessions", type=int, default=20)
-    parser.add_argument("--cells", type=int, default=200, help="in each round")
+    parser.add_argument("--cells", type=int, default=200, help="cells in each round")
     parser.add_argument("--rounds", type=int, default=4)
-    parser.add_argument("--sync-us", type=int, default=0, help="of a disk of our own")
+    parser.add_argument("--sync-us", type=int, default=0, help="simulated time of a sync")
     parser.add_argument("--build", type=pathlib.Path, action="append", help="(build)")
     args = parser.parse_args()
     builds = args.build or [ROOT / "build"]

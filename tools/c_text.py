@@ -1,4 +1,4 @@
-"""What the checkers know of C: comments, and functions in kernel bracing."""
+"""Functions for checkers of C sources: remove comments, find functions in kernel style."""
 import re
 
 COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|//[^\n]*|/\*.*?\*/', re.S)
@@ -6,13 +6,13 @@ HEAD = re.compile(r"^\w[^\n;={}]*?(\w+)(\([^;{}]*\))\s*$", re.M)
 
 
 def without_comments(text):
-    """The same lines, with blanks where comments were."""
+    """The text with comments replaced by blanks, so that line numbers stay the same."""
     return COMMENT.sub(lambda found: found.group() if found.group()[0] in "\"'"
                        else re.sub(r"[^\n]", " ", found.group()), text)
 
 
 def functions(text):
-    """Yields (line, name, parameters, body); both braces stand in column 0."""
+    """Yields (line, name, parameters, body); both braces are in column 0."""
     at = 0
     while (start := text.find("\n{\n", at)) >= 0:
         end = text.find("\n}", start)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Fail when a local with a cleanup attribute can reach its cleanup with no value.
+"""Fail if a local variable with a cleanup attribute can reach its cleanup uninitialised.
 
 usage: check_cleanup.py FOLDER...
 
-At a return the cleanup runs for every local that is declared above it, and what a compiler does not
-clear (clang 14 does not) is freed or closed. So each one is given a value where it is declared, or is
-handed to a call that stands before whatever leaves its block, in a place that no && or || skips.
+A return runs the cleanup of every variable that is declared above it; the cleanup of an uninitialised
+one (clang 14 does not clear it) frees or closes garbage. So the declaration must initialise the
+variable, or a call must get it before the first statement that leaves the block, and not after && or ||.
 """
 import pathlib
 import re
@@ -19,7 +19,7 @@ MAYBE = re.compile(r"&&|\|\||\?")
 
 
 def bare_names(declared):
-    """Of `struct buf one = BUF_INIT(8), two`: two."""
+    """Yields the names without an initialiser: `two` of `struct buf one = BUF_INIT(8), two`."""
     flat, before = declared, None
     while flat != before:  # innermost first
         before, flat = flat, re.sub(r"\([^()]*\)|\{[^{}]*\}|\[[^\[\]]*\]", "", flat)
@@ -29,7 +29,7 @@ def bare_names(declared):
 
 
 def is_branch(before):
-    """Whether what comes next runs only if the beginning of its statement says so."""
+    """Whether the code after this beginning of a statement runs conditionally."""
     start = re.match(r"\s*(?:(?:else|do)\b|(?:if|for|while|switch)\s*\()", before)
     if start is None or not start.group().endswith("("):
         return start is not None
@@ -42,7 +42,7 @@ def is_branch(before):
 
 
 def is_given(name, rest):
-    """Whether a call gets it before anything leaves the block that `rest` is the rest of."""
+    """Whether a call gets the variable before a statement of the block's rest leaves the block."""
     depth = 0
     for statement in re.findall(r"[^;{}]*[;{}]", rest):
         found = re.search(rf"\b{name}\b", statement)
@@ -58,7 +58,7 @@ def is_given(name, rest):
 
 
 def block_of(body, at):
-    """From `at` to the end of its block."""
+    """The text from `at` to the end of its block."""
     depth = 0
     for index in range(at, len(body)):
         depth += (body[index] == "{") - (body[index] == "}")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Fail when two source files define the same function.
+"""Fail if two source files define the same function.
 
 usage: check_clones.py SRC
 
-The same: parameters of the same types, and a body of TOKENS_MIN tokens or more with nothing else
-than other names for parameters and locals; comments and white space do not count. Such a function
-moves to where both may include it: src/base, the reader or writer it is about (codec/json_get.h),
-or the header of the folder that has both. There is no list of exceptions.
+Two functions are the same if their parameters have the same types, and their bodies of TOKENS_MIN
+tokens or more differ only in the names of parameters and locals; comments and whitespace do not
+count. Move such a function to where both files may include it: src/base, the reader or writer that it
+is about (codec/json_get.h), or the header of their folder. There is no list of exceptions.
 """
 import collections
 import pathlib
@@ -15,7 +15,7 @@ import sys
 
 from c_text import functions, without_comments
 
-TOKENS_MIN = 20  # three lines or so; below that a name for it says less than the line itself
+TOKENS_MIN = 20  # about three lines; sharing a shorter function would not help the reader
 TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)+\'|->|\w+|\S')
 TYPE = r"(?:(?:struct|enum|union) \w+|\w+_t|bool|char|double|float|int|long|short|unsigned|FILE|DIR)"
 LOCAL = re.compile(rf"(?:^|\(|;)\s*(?:(?:static|const|cleanup_\w+)\s+)*{TYPE}\b[\s*]*"
@@ -23,14 +23,14 @@ LOCAL = re.compile(rf"(?:^|\(|;)\s*(?:(?:static|const|cleanup_\w+)\s+)*{TYPE}\b[
 
 
 def parameters_of(head):
-    """The names: of each parameter the last word, or the one of a pointer to a function."""
+    """The names of the parameters: the last word of each, or the name of a function pointer."""
     flat = re.sub(r"\(\*(\w+)\)\s*\([^()]*\)", r"\1", head[1:-1])
     return [found[-1] for found in (re.findall(r"\w+", re.sub(r"\[[^\]]*\]", "", part))
                                     for part in flat.split(",")) if found]
 
 
 def tokens_of(text, names):
-    """As tokens, a name of ours as its number; a member of a struct is none."""
+    """Yields tokens; names of parameters and locals, but not of members, become their number."""
     last = ""
     for token in TOKEN.findall(text):
         yield token if last in (".", "->") else names.get(token, token)
@@ -38,7 +38,7 @@ def tokens_of(text, names):
 
 
 def clones(src):
-    """Yields [(path, line, name), …] of each function that two files have, the longest first."""
+    """Yields [(path, line, name), …] for each function that several files define, longest first."""
     found = collections.defaultdict(list)
     for path in sorted(src.rglob("*.[ch]")):
         for line, name, head, body in functions(without_comments(path.read_text(encoding="utf-8"))):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Fail when translation units of one target call each other in a circle.
+"""Fail if translation units of one target call each other in a cycle.
 
 usage: check_cycles.py BUILD [--show]
 
-Who defines a symbol and who wants it is read from the objects (nm), so neither a macro nor a
-header can hide a call. A call through a pointer is not an edge: this is how news travel upwards.
-KNOWN has the sizes of the circles that are there: none may grow, none may come, and one that
-shrinks is to be entered, so that it does not grow back.
+The calls are read from the symbols of the objects (nm), so neither a macro nor a header can hide one.
+A call through a pointer is not an edge: a lower layer uses one to notify a higher layer. KNOWN has
+the sizes of existing cycles: none may grow and none may be added; enter the new size of one that
+shrinks, so that it does not grow again.
 """
 import collections
 import pathlib
@@ -45,7 +45,7 @@ def graphs(build):
 
 
 def circles(graph):
-    """The strongly connected parts of more than one unit (Tarjan)."""
+    """The strongly connected components of more than one unit (Tarjan)."""
     index, low, stack, on, found = {}, {}, [], set(), []
 
     def visit(unit):

@@ -1,4 +1,4 @@
-"""Checks that the shared library shows exactly the functions that the public headers declare.
+"""Checks that the shared library exports exactly the functions that the public headers declare.
 
 Usage: check_exports.py LIBRARY HEADER...
 """

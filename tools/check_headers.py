@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Fail when a header does not compile alone.
+"""Fail if a header does not compile alone.
 
 usage: check_headers.py CC CXX ROOT, where CC and CXX are commands ("ccache gcc")
 
-Each header under ROOT/src must bring what it uses. The public header must in addition be plain
-C89 and C++, because bindings include it from both.
+Each header under ROOT/src must include all headers that it needs. The public header must also compile
+as C89 and C++, because bindings include it from both.
 """
 import concurrent.futures
 import pathlib
@@ -30,7 +30,7 @@ def compile_alone(command, header):
 
 
 def make_headers(root, place):
-    """Those that the build makes of the field table."""
+    """Generates the headers that the build makes from the field table."""
     generator = root / "src/api/generate.py"
     if not generator.exists():
         return

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Fail when a source names a language outside the language table.
+"""Fail if a source file names a language outside of the language table.
 
 usage: check_languages.py SRC
 
-A folder of SRC/inside with a language.c is a language. Outside those folders and SRC/languages no
-string of C may hold a language's name as a word, or be one of its aliases: code reads the
-language's row (languages/languages.h), so that a new language is its folder and a word of the
-build. ALLOWED has the strings in which such a word means something else, and why.
+A folder of SRC/inside with a language.c is a language. Outside of those folders and SRC/languages no
+C string may contain a language's name as a word, or be one of its aliases: code reads the language's
+row (languages/languages.h), so that a new language needs only its folder and a build option. ALLOWED
+lists the strings in which such a word means something else, and why.
 """
 import pathlib
 import re
@@ -59,7 +59,7 @@ LISTS = re.compile(r"\baliases\[\] = \{([^}]*)\}")
 
 
 def languages(src):
-    """The folders of the languages, and a pattern of the strings that mean one of them."""
+    """The folders of the languages, and a pattern for strings that name one of them."""
     folders = sorted(path.parent for path in src.glob("inside/*/language.c"))
     names = "|".join(re.escape(folder.name) for folder in folders)
     aliases = set()
@@ -71,7 +71,7 @@ def languages(src):
 
 
 def strings(text):
-    """Yields (line number, string) of every string that is neither in a comment nor an include."""
+    """Yields (line number, string) of every string outside of comments and includes."""
     both = re.compile(f"{STRING.pattern}|{OTHER.pattern}", re.S)
     for match in both.finditer(text):
         start = text.rfind("\n", 0, match.start()) + 1
@@ -80,7 +80,7 @@ def strings(text):
 
 
 def check(src):
-    """Yields one line for each string that names a language, and each exception without need."""
+    """Yields one line for each string that names a language, and for each unused exception."""
     folders, named = languages(src)
     if not folders:
         yield f"{src}: there is no inside/*/language.c"

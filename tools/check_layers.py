@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Fail when a source file includes across a boundary the tree forbids.
+"""Fail if a source file includes a header that its folder may not include.
 
-Two rules. A folder may include only the folders below it, so that the trusted side cannot even
-name what parses hostile bytes. And each library's header may be seen by one folder alone, so that
-the tree is also the list of dependencies: an angle-bracket header that is neither the system's
-nor in HOME fails, and adding it here is a decision that a reviewer sees.
+There are two rules. A folder may include only the folders listed for it, so that trusted code cannot
+call code that parses hostile bytes. And only the folders in HOME may include a library's header, so
+that HOME is the list of dependencies: any other header in angle brackets that is not the system's is
+an error, and a reviewer sees each addition.
 """
 import pathlib
 import re
@@ -36,7 +36,7 @@ MAY_INCLUDE = {  # folder: other project folders it may include
     "cli": {"base", "codec", "client", "agent_client", "driver", "jupyter", "languages", "models", "wire"},
     "bench": {"base", "codec", "lib"},
 }
-ONLY = {  # all that the first may see of the second
+ONLY = {  # (folder, other folder): the only headers that the folder may include
     ("bench", "lib"): {"lib/session/branch.h"},
     ("cli", "wire"): {"wire/agent.h"},
     ("models", "wire"): {"wire/agent.h"},
@@ -58,8 +58,8 @@ ONLY = {  # all that the first may see of the second
                                  "dialects/stored.h"},
     ("host", "agent_client"): {"agent_client/agent_client.h", "agent_client/outcome.h"},
 }
-PUBLIC = {"lib", "cli", "bench", "host", "jupyter"}  # who may include the public headers
-HOME = {  # a library's header: the folder that may see it, or each of them
+PUBLIC = {"lib", "cli", "bench", "host", "jupyter"}  # folders that may include the public headers
+HOME = {  # a library's header: the folder, or folders, that may include it
     "seccomp.h": "box",
     "ini.h": ("box", "host", "models"),
     "Python.h": "inside",
@@ -92,17 +92,17 @@ SYSTEM = set("""
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
 
 
-SHARED_BY_DIALECTS = {"program"}  # folders of src/dialects that are no protocol
+SHARED_BY_DIALECTS = {"program"}  # folders of src/dialects that are not a protocol
 
 
 def folder_of(parts):
-    """Whose rules hold: that of a dialect is any of src/dialects, and none of another."""
+    """The key of the folder's rules: all dialects share one, and may not include each other."""
     is_dialect = parts[0] == "dialects" and len(parts) > 2 and parts[1] not in SHARED_BY_DIALECTS
     return "dialects/*" if is_dialect else parts[0]
 
 
 def judge(parts, brackets, name):
-    """Why this include is wrong, or None."""
+    """The reason why this include is an error, or None."""
     own = folder_of(parts)
     first, _, rest = name.partition("/")
     if own == "dialects/*" and name.startswith(f"dialects/{parts[1]}/"):

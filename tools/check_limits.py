@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
-"""check_limits - demands that each limit of the C sources is shown to hold at its edge, or argued for.
+"""check_limits - checks that each limit of the C sources has a boundary test, or a reason for none.
 
 usage: tools/check_limits.py [--list] [ROOT]
 
-A limit is a macro that ends in _MAX or _SIZE. One that only says how long an array is, or where a
-buffer ends, is enforced by the code that all of them share, whose own tests go to the edge and one
-beyond (test_base_buf, test_codec_json_read): nothing more is asked of it. Every other one has a
-line in test/data/limits.txt:
+A limit is a macro whose name ends in _MAX or _SIZE. A limit that is only the length of an array or a
+buffer needs no test, because shared code enforces it and has boundary tests (test_base_buf,
+test_codec_json_read). Every other limit needs a line in test/data/limits.txt:
 
-    FILE NAME...: test/FOLDER/TEST::CASE   which shows N and N + 1
+    FILE NAME...: test/FOLDER/TEST::CASE   the case that tests N and N + 1
     FILE NAME...: why there is no such test
 
-FILE is the file's name without its folders. A limit without a line, a line of a limit that is gone,
-and a case that is not there are findings. --list says how many there are of each kind.
+FILE is the file's name without folders. It is an error if a limit has no line, or if the limit or the
+test case of a line does not exist. --list prints the number of limits of each kind.
 """
 import collections
 import pathlib
@@ -22,7 +21,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LIMIT = re.compile(r"\b[A-Z][A-Z0-9_]*_(?:MAX|SIZE)\b")
 DEFINED = re.compile(r"\s*#define\s+([A-Z][A-Z0-9_]*_(?:MAX|SIZE))\s")
-# What does no more than measure an array or end a buffer.
+# Uses of a limit that are only the length of an array or a buffer.
 SHARED = re.compile(r"""BUF_INIT\([^()]*(?:\([^()]*\)[^()]*)*\)
                       | \b(?:\w+_)?max\ =\ \w+
                       | \[[^\[\]]*\]
@@ -40,12 +39,12 @@ def sources(root):
 
 
 def is_compared(files, places, path, number, name):
-    """Whether something looks at it, or hands it to who does."""
+    """Whether code compares the limit, or passes it to a function that does."""
     for where, at in places:
         if (where, at) == (path, number) or (path.suffix == ".c" and where != path):
             continue
         line = files[where][at]
-        whole = files[where][at - 1].strip() + " " + line.strip()  # a call may begin a line before
+        whole = files[where][at - 1].strip() + " " + line.strip()  # a call may start on the previous line
         if name in SHARED.sub("", line) and name in SHARED.sub("", whole):
             return True
     return False
@@ -68,7 +67,7 @@ def limits(files):
 
 
 def table(text):
-    """{(file, name): what is said of it}, and what is no line"""
+    """{(file, name): test or reason}, and the malformed lines"""
     found, wrong = {}, []
     for number, line in enumerate(text.splitlines(), 1):
         if not line or line.startswith("#"):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Fail when a source file, a function or a folder has grown past what a reader can hold.
+"""Fail if a source file, a function or a folder is too large for a reader.
 
-A .c file may have 600 lines (more is a warning) and never more than 1000, a header 400, a function
-body 100, a folder of src 25 files of C. There is no list of exceptions: split the file, give the
-folder rooms.
+A .c file may have 600 lines (more is a warning, more than 1000 an error), a header 400, a function
+body 100, a folder of src 25 C files. There is no list of exceptions: split the file, or make
+subfolders.
 """
 import collections
 import pathlib
@@ -40,7 +40,7 @@ def check(path):
 
 
 def crowded(paths):
-    """Yields a line for each folder of src with too many of them."""
+    """Yields a line for each folder of src with too many C files."""
     folders = collections.Counter(path.parent for path in paths if "src" in path.parts)
     for folder, count in sorted(folders.items()):
         if count > FOLDER_HARD:

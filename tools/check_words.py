@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Fail on phrases that a reader has to translate.
+"""Fail on phrases that are not plain English.
 
-usage: check_words.py ROOT [FILE]; with FILE: judges a commit message instead (see tools/hooks)
+usage: check_words.py ROOT [FILE]; with FILE: checks a commit message instead (see tools/hooks)
 
-The rules are CONTRIBUTING's: active voice, the field's word, what happened before what to do.
-Only phrases that a pattern finds without being wrong are here; the rest is for whoever reads.
+CONTRIBUTING.md has the rules: active voice, standard terms, the cause before the remedy. The patterns
+here find only phrases that are always wrong; a reviewer finds the others.
 """
 import pathlib
 import re
@@ -25,7 +25,7 @@ ANYWHERE = (  # in sources, tests and documents
     (r"\bfor who (?!m)", "name the person"),
     (r"\bwhosever\b", "name the owner"),
 )
-STRINGS = (  # of what a person at a terminal reads
+STRINGS = (  # in strings that a user reads at a terminal
     (r"\b(status code|status|HTTP) [1-5][0-9][0-9]\b", "name what happened, not the protocol"),
     (r"\b(GET|POST|PUT|PATCH|DELETE) /", "name the command, not the request"),
 )
@@ -35,7 +35,7 @@ STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 
 
 def complaints(root):
-    """Yields one line for each phrase that is not to be there."""
+    """Yields one line for each forbidden phrase."""
     names = subprocess.run(["git", "-C", root, "ls-files", "src", "include", "docs", "tools",
                             "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"],
                            check=False, text=True, stdout=subprocess.PIPE).stdout.split()
@@ -55,7 +55,7 @@ def complaints(root):
 
 
 def judge_subject(path):
-    """Why this commit message is not one of ours, or None."""
+    """The reason why this commit message is not acceptable, or None."""
     lines = [line for line in path.read_text(encoding="utf-8").splitlines()
              if not line.startswith("#")]
     subject = lines[0] if lines else ""

@@ -1,11 +1,11 @@
 #!/bin/bash
 #
-# lock-templates.sh - pin what share/templates/*.requirements.in ask for, with hashes.
+# lock-templates.sh - pin the packages of share/templates/*.requirements.in with hashes.
 #
 # Runs in: a developer's shell, when a template's packages change.  Needs uv and Python >= 3.11.
 # Reads: NAME.requirements.in, and the package index that uv is configured for.
-# Never: writes an index's address into the lock, nor the hash of a source archive: a template is
-# made of wheels alone, so that building one runs nobody's set-up code.
+# Never: writes an index's URL into the lock, nor the hash of a source archive: a template consists of
+# wheels only, so that building one runs no setup code of a package.
 #
 # Usage: tools/lock-templates.sh [NAME…]      (default: every *.requirements.in)
 #   UV=/path/to/uv  PYTHON_VERSION=3.11

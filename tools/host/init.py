@@ -1,7 +1,7 @@
-"""The first process of a machine of tools/host-test: does what its plan says, then ends it.
+"""The first process of a machine of tools/host-test: runs the steps of its plan, then ends it.
 
-The plan and the tree lie on the disk mounted at /srv. Results (JUnit files, logs, exit statuses) go
-out through a port of the machine as one tar file.
+The plan and the tree are on the disk mounted at /srv. init.py writes the results (JUnit files, logs,
+exit statuses) as one tar file to a port of the machine.
 """
 import ctypes
 import glob
@@ -18,7 +18,7 @@ REPORTS = pathlib.Path("/tmp/reports")
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
 USER = 65533  # as in test/support/reckon_cli.py
 DELEGATED = ("cgroup.procs", "cgroup.subtree_control", "cgroup.threads")
-RB_AUTOBOOT = 0x1234567  # QEMU was told to end instead
+RB_AUTOBOOT = 0x1234567  # QEMU ends instead, because of -no-reboot
 MOUNTS = (("proc", "/proc", ""), ("sysfs", "/sys", ""), ("tmpfs", "/tmp", "mode=1777"),
           ("tmpfs", "/run", "mode=755"), ("devpts", "/dev/pts", "ptmxmode=666"),
           ("tmpfs", "/dev/shm", "mode=1777"), ("cgroup2", "/sys/fs/cgroup", ""),
@@ -38,7 +38,7 @@ def mount_all():
 
 
 def place_tree(root):
-    """Where it was built, so that what knows its own path still does."""
+    """Mounts the tree at the path where it was built, which some programs contain."""
     os.makedirs(root)
     subprocess.run(["mount", "--bind", SRV / "tree", root], check=True)
     os.makedirs("/var/lib/reckon")
@@ -46,7 +46,7 @@ def place_tree(root):
 
 
 def make_group(name, owner):
-    """A control group as systemd delegates one to a user: theirs, and marked."""
+    """Makes a cgroup as systemd delegates one to a user: owned by the user, and marked."""
     controllers = (CGROUPS / "cgroup.controllers").read_text().split()
     (CGROUPS / "cgroup.subtree_control").write_text(
         " ".join(f"+{controller}" for controller in controllers))
@@ -76,7 +76,7 @@ def run(step, plan, group):
     if is_user:
         env |= {"RECKON_TEMPLATES": "/var/lib/reckon/templates"}
 
-    # The child is born where we are: a user could not go there.
+    # Enter the cgroup first, because a user's process could not move itself there.
     (group / "cgroup.procs").write_text(str(os.getpid()))
     who = {"user": USER, "group": USER, "extra_groups": []} if is_user else {}
     started = time.monotonic()
@@ -94,7 +94,7 @@ def run(step, plan, group):
 
 
 def way_out():
-    """The port for results, which whoever started the machine reads even if it ends early."""
+    """Opens the port for results, which tools/host-test reads even if the machine ends early."""
     for name in glob.glob("/sys/class/virtio-ports/*/name"):
         if pathlib.Path(name).read_text().strip() == "results":
             return open("/dev/" + name.split("/")[-2], "wb")
@@ -102,7 +102,7 @@ def way_out():
 
 
 def send(out, path):
-    """As a member of a tar file, at once: the machine may be ended before there is another."""
+    """Writes a file as a tar member at once, because the machine may be killed at any time."""
     data = path.read_bytes()
     head = tarfile.TarInfo(path.name)
     head.size = len(data)
