@@ -1,9 +1,9 @@
 /*
- * ask.c - a question about files, answered by a model that runs code; in a C program.
+ * ask.c - a C program that asks a model about files; the model runs code to answer.
  *
  * Runs in:  your program; build with `cc ask.c -lreckon`.
- * Reads:    the files it is given; OPENAI_API_KEY, OPENAI_BASE_URL, MODEL.
- * Never:    sends more of this host than the question and what the model's cells print.
+ * Reads:    the files in its arguments; OPENAI_API_KEY, OPENAI_BASE_URL, MODEL.
+ * Never:    sends more of this host than the question and the output of the model's cells.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -14,12 +14,12 @@
 
 #include <reckon_agent.h>
 
-static reckon_agent *asked; /* for the handler of Ctrl-C */
+static reckon_agent *agent; /* for the handler of Ctrl-C */
 
 static void stop(int signo)
 {
 	(void)signo;
-	reckon_agent_interrupt(asked);
+	reckon_agent_interrupt(agent);
 }
 
 static int complain(const reckon_error *err)
@@ -28,7 +28,7 @@ static int complain(const reckon_error *err)
 	return 125;
 }
 
-/* What a model writes may hold anything: here only code and notices go to stderr. */
+/* Prints progress to stderr, but not the code itself, because a model may write anything. */
 static int show(const reckon_agent_event *event, void *arg)
 {
 	(void)arg;
@@ -57,10 +57,10 @@ static int ask(reckon_session *session, const char *question, const char *const 
 	char *json = NULL;
 	int status = 125;
 
-	if (reckon_agent_open(session, &options, &asked, &err) < 0)
+	if (reckon_agent_open(session, &options, &agent, &err) < 0)
 		return complain(&err);
 	signal(SIGINT, stop);
-	if (reckon_agent_ask(asked, question, &how, &answer, &err) < 0 ||
+	if (reckon_agent_ask(agent, question, &how, &answer, &err) < 0 ||
 	    reckon_answer_json(answer, &json, &err) < 0) {
 		(void)complain(&err);
 	} else {
@@ -70,11 +70,11 @@ static int ask(reckon_session *session, const char *question, const char *const 
 	signal(SIGINT, SIG_DFL);
 	free(json);
 	reckon_answer_free(answer);
-	reckon_agent_close(asked);
+	reckon_agent_close(agent);
 	return status;
 }
 
-/* Into the workspace, under its own name. */
+/* Copies a file into the workspace, under its own name. */
 static int put(reckon_session *session, const char *path, reckon_error *err)
 {
 	const char *slash = strrchr(path, '/');

@@ -3,7 +3,7 @@
  *
  * Runs in:  your program; build with `cc embed.c -lreckon`.
  * Reads:    nothing.
- * Never:    needs a daemon: a warden is started when there is none.
+ * Never:    needs a daemon: the library starts a warden if none runs.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 #
-# run.sh - an analysis as a model would write it, cell by cell, on real data and without network:
-# text, a table, a chart, an Excel report, and a receipt for each cell.
+# run.sh - run an analysis like one by a model, cell by cell, on real data and without network: text, a
+# table, a chart, an Excel report, and a receipt for each cell.
 #
 # usage: examples/run.sh [OUTDIR]
 set -eu

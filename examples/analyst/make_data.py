@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Sales events of a shop in the first quarter of 2026, with what real exports suffer from.
+"""Makes sales events of a shop in the first quarter of 2026, with the defects of real exports.
 
 usage: make_data.py FILE.csv [ROWS]
 
-45,000 rows unless told otherwise, the same ones every time: visits that become carts, check-outs
-and purchases, or do not; about 2 % repeated rows, and values that are missing.
+Writes 45,000 rows by default, the same ones every time: visits, some of which become carts,
+check-outs and purchases; about 2 % of the rows are duplicates, and some values are missing.
 """
 import csv
 import datetime
@@ -19,7 +19,7 @@ CATEGORIES = ["Kitchen", "Garden", "Office", "Toys", "Sport"]
 
 
 def catalogue(dice):
-    """(name, category, price, weight): few sell much, many little."""
+    """(name, category, price, weight): few products sell much, many little."""
     return [(f"{CATEGORIES[i % 5]} {chr(65 + i % 26)}{i:02d}", CATEGORIES[i % 5],
              round(dice.uniform(3, 240), 2), 1 / (i + 1) ** 0.9) for i in range(40)]
 
@@ -31,7 +31,7 @@ def events(dice, rows):
     number = 0
     while number < rows:
         name, category, price, _ = dice.choices(products, weights)[0]
-        # Trade grows through the quarter.
+        # Sales grow during the quarter.
         when = start + datetime.timedelta(seconds=int(90 * 86400 * dice.random() ** 0.8) - 1)
         when = max(when, start)
         customer = f"C{dice.randrange(9000):05d}"
@@ -46,7 +46,7 @@ def events(dice, rows):
 
 
 def spoil(dice, row):
-    """Loses a value now and then."""
+    """Removes a few values at random."""
     row = list(row)
     for column, chance in ((3, 0.01), (6, 0.012), (7, 0.008)):
         if dice.random() < chance:
