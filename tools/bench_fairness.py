@@ -114,11 +114,11 @@ def measure(daemon, args):
     load = multiprocessing.Process(target=keep_busy, args=(daemon, x, args.sessions, stop))
     load.start()
     time.sleep(1)
-    beside = latencies(ask, session, args.cells)
+    loaded = latencies(ask, session, args.cells)
     stop.set()
     load.join()
     in_real_time(False)
-    return alone, beside
+    return alone, loaded
 
 
 def p99(times):
@@ -146,13 +146,13 @@ def main():
                 finally:
                     daemon.stop()
     print(f"workers {args.workers}, busy sessions of the other tenant {args.sessions}")
-    for build, (alone, beside) in times.items():
+    for build, (alone, loaded) in times.items():
         print(build)
-        for name, some in (("alone", alone), ("beside it", beside)):
+        for name, some in (("alone", alone), ("with load", loaded)):
             print(f"{name:10} median {statistics.median(some) * 1000:7.2f} ms"
                   f"   p99 {p99(some) * 1000:7.2f} ms")
-        print(f"ratio of p99 {p99(beside) / p99(alone):.2f}, of medians "
-              f"{statistics.median(beside) / statistics.median(alone):.2f}")
+        print(f"ratio of p99 {p99(loaded) / p99(alone):.2f}, of medians "
+              f"{statistics.median(loaded) / statistics.median(alone):.2f}")
 
 
 if __name__ == "__main__":

@@ -69,7 +69,7 @@ class Session:
                 "template": "python", "limits": {"memory_bytes": 256 << 20, "output_bytes": 65536}})
             if answer.status == 201:
                 return answer.json["id"]
-            expect(answer.status == 429, "a session is opened or the client told to wait", answer)
+            expect(answer.status == 429, "a session is opened or the client must wait", answer)
             time.sleep(float(answer.headers["Retry-After"]) * self.rng.random())
 
     def run(self, code, status="ok", headers=None, **body):
@@ -142,7 +142,7 @@ class Session:
         self.total += n
         records = [self.run(f"total += {n}; print(total)", headers=headers) for _ in range(2)]
         expect(records[0] == records[1] and records[0]["stdout"] == f"{self.total}\n",
-               "once, though asked twice", records)
+               "one execution for two requests", records)
 
     def timeout(self):
         self.survive(self.run("while True: pass", "timeout", timeout_s=0.3))

@@ -88,12 +88,12 @@ def test_a_fork_whose_daemon_is_killed(server):
     server.start()
     gone(server)
     # A snapshot that a client made survives a crash.
-    kept = server.ask("POST", f"/sessions/se_{sandbox['sandboxID'].upper()}/snapshots", {"name": "mine"}).json["id"]
+    stored = server.ask("POST", f"/sessions/se_{sandbox['sandboxID'].upper()}/snapshots", {"name": "mine"}).json["id"]
     os.kill(server.process.pid, signal.SIGKILL)
     server.process.wait()
     server.start()
     time.sleep(2)
-    assert [each["id"] for each in snapshots(server)] == [kept]
+    assert [each["id"] for each in snapshots(server)] == [stored]
 
 
 def test_a_client_cannot_request_a_held_snapshot(server):

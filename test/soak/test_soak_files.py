@@ -48,16 +48,16 @@ def test_memory_does_not_grow_with_a_gigabyte_of_files(reckon):
         size = COUNT << 20
         put = send(server, f"/sessions/{session}/files/in/large", (PIECE for _ in range(COUNT)),
                    size)
-        assert put["size"] == size and put["artifact"] is None, "larger than what is kept"
+        assert put["size"] == size and put["artifact"] is None, "too large for an artifact"
         assert receive(server, f"/sessions/{session}/files/in/large") == size
         assert receive(server, f"/sessions/{session}/archive?format=tar&path=in") > size
         server.ask("DELETE", f"/sessions/{session}/files/in?recursive=1")
 
         head = tarfile.TarInfo("large")
         head.size = size
-        told = send(server, f"/sessions/{session}/archive",
+        reply = send(server, f"/sessions/{session}/archive",
                     (piece for part in ([head.tobuf()], (PIECE for _ in range(COUNT)))
                      for piece in part), size + 512)
-        assert told["bytes"] == size
+        assert reply["bytes"] == size
         after = [memory_kib(pid) for pid in pids]
         assert all(now - was < GROWTH_KIB for was, now in zip(before, after)), (before, after)

@@ -18,7 +18,7 @@ PROTOCOLS = {"openai": (0, "/v1"), "openai-responses": (1, "/v1"), "anthropic": 
 
 
 @dataclasses.dataclass
-class Told:
+class Output:
     """The output of the agent for one question."""
     cells: list = dataclasses.field(default_factory=list)
     pages: list = dataclasses.field(default_factory=list)
@@ -73,36 +73,36 @@ def ask(url, provider, question="?", run=lambda code: ("ok", "done"), calling=0,
     """Asks one question; `run` returns status and text of a cell, `path` is appended to the URL."""
     path = PROTOCOLS[provider][1] if path is None else path
     agent, ours = start(url + path, provider, calling, context, program, retries)
-    told = Told()
+    output = Output()
     try:
-        while not told.stop:
+        while not output.stop:
             frame = receive(ours)
             assert frame is not None, f"the agent ended with {agent.wait()}"
             kind, number, fields = frame
             if kind == READY:
                 send(ours, ASK, 0, [(9, question.encode())])
             elif kind == TEXT:
-                told.text += fields[9].decode()
+                output.text += fields[9].decode()
             elif kind == CODE:
-                told.code += fields[9].decode()
+                output.code += fields[9].decode()
             elif kind == DISCARD:
-                told.discarded.append(fields[9].decode())
-                told.text = told.code = ""
+                output.discarded.append(fields[9].decode())
+                output.text = output.code = ""
             elif kind == NOTICE:
-                told.notices.append(fields[9].decode())
+                output.notices.append(fields[9].decode())
             elif kind == EXECUTE:
-                told.cells.append(fields[14].decode())
-                status, text = run(told.cells[-1])
+                output.cells.append(fields[14].decode())
+                status, text = run(output.cells[-1])
                 send(ours, RESULT, number, [(11, status.encode()), (9, text.encode())])
             elif kind == PAGE:
-                told.pages.append(fields[25].decode())
+                output.pages.append(fields[25].decode())
                 send(ours, PAGED, number, [(11, b"ok"), (9, b"a page")])
             elif kind == DONE:
-                told.stop = STOPS[struct.unpack("=Q", fields[16])[0]]
-                told.message = fields.get(17, b"").decode()
-                told.answer = fields.get(9, b"").decode()
+                output.stop = STOPS[struct.unpack("=Q", fields[16])[0]]
+                output.message = fields.get(17, b"").decode()
+                output.answer = fields.get(9, b"").decode()
     finally:
         ours.close()
         agent.kill()
         agent.wait()
-    return told
+    return output

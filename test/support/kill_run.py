@@ -43,7 +43,7 @@ class Line:
 
     def __init__(self, context=""):
         self.context = context
-        self.asked, self.answered = set(), set()
+        self.requested, self.answered = set(), set()
         self.current = set()  # answered values that the present kernel must have
         self.recorded = set()  # values whose record was read later with an idempotency key
         self.surprises = 0  # how often variables were lost although nothing ran in the box
@@ -56,20 +56,20 @@ class Line:
         self.current.add(value)
 
     def check_log(self, log):
-        mine = {value for value in log if value in self.asked}
+        mine = {value for value in log if value in self.requested}
         assert len(set(log)) == len(log), f"run twice: {log}"
         missing = (self.answered | self.recorded) - mine
         assert not missing, f"{missing} were answered, and are lost: {log}"
 
-    def check(self, kept, log, was_idle, told):
-        """`kept` is the variable, `log` the lines of the file, `told` a function that returns the
-        values that ran since the last recorded loss; it is called if a value is missing."""
+    def check(self, values, log, was_idle, ran_since):
+        """Checks `values` of the variable and `log` of the file. `ran_since` is called if a value is
+        missing, and returns the values that ran since the last recorded loss."""
         self.check_log(log)
-        assert len(set(kept)) == len(kept) and set(kept) <= set(log), (kept, log)
-        if missing := self.current - set(kept):
-            since = told()
+        assert len(set(values)) == len(values) and set(values) <= set(log), (values, log)
+        if missing := self.current - set(values):
+            since = ran_since()
             assert since is not None and not missing & since, \
-                f"{self.context}: {missing} are lost, and nothing tells: {kept}; {since}"
+                f"{self.context}: {missing} are lost, and no record reports it: {values}; {since}"
             self.current -= missing
             self.surprises += was_idle
 
@@ -101,7 +101,7 @@ class Session:
 
     def cell(self, value, key, line):
         body = {"code": CELL.format(value), **({"context": line.context} if line.context else {})}
-        line.asked.add(value)
+        line.requested.add(value)
         if key:
             self.keys[key] = (body, None, line)
         was_idle, self.is_idle = self.is_idle, False
@@ -129,7 +129,7 @@ class Session:
     def question(self, value):
         """Asks the agent, whose model runs one cell like the others."""
         line = self.lines[0]
-        line.asked.add(value)
+        line.requested.add(value)
         was_idle, self.is_idle = self.is_idle, False
         answer = unless_gone(self.server.ask, "POST", "/agent",
                              {"question": value, "session": self.id}, {"Idempotency-Key": value})
@@ -158,10 +158,10 @@ class Session:
             assert time.monotonic() < deadline, answer
             time.sleep(0.1)
         assert answer.status == 200 and answer.json["status"] == "ok", answer
-        kept, log = answer.json["stdout"].split("\n")[:2]
-        return kept.split(), log.split(), has_lost(answer.json)
+        values, log = answer.json["stdout"].split("\n")[:2]
+        return values.split(), log.split(), has_lost(answer.json)
 
-    def told_since_loss(self, line):
+    def ran_since_loss(self, line):
         """The values that ran since the last record with a lost kernel; None if there is none."""
         found = set()
         for each in self.ask("GET", "/executions?limit=200").json["executions"]:  # the newest first
@@ -183,15 +183,15 @@ class Session:
         self.is_idle, self.leaves = self.is_idle and not self.leaves, False
         self.kept = 0
         for line in self.lines:
-            kept, log, is_lost = self.show(line)
-            assert not is_lost or kept == [], kept
-            line.check(kept, log, self.is_idle, lambda line=line: self.told_since_loss(line))
-            self.kept += kept != []
+            values, log, is_lost = self.show(line)
+            assert not is_lost or values == [], values
+            line.check(values, log, self.is_idle, lambda line=line: self.ran_since_loss(line))
+            self.kept += values != []
         self.is_idle = True
-        self.check_told(last)
+        self.check_records(last)
         return True
 
-    def check_told(self, last):
+    def check_records(self, last):
         for execution, stdout in list(self.records.items())[-last:]:
             assert self.ask("GET", f"/executions/{execution}").json["stdout"] == stdout
         for key, (body, execution, line) in list(self.keys.items())[-3:]:

@@ -258,7 +258,7 @@ def script(server, model):
     old = model.old
     for name in ("a", "b"):
         store(server, model, name, {"n": 1, "text": BIG})
-    kept, passing = make_key(server, model), make_key(server, model)
+    survived, passing = make_key(server, model), make_key(server, model)
     execute(server, model, old, "open('old', 'a').write('+')", old="seed+")
     session = create(server, model)
     execute(server, model, session, "x = 1\nopen('a', 'w').write('one')\n"
@@ -308,7 +308,7 @@ def script(server, model):
     make_context(server, model, old)
     look_at_versions(server, model, session, "b")
     execute(server, model, old, "import os\nos.rename('old', 'new')", old=None, new="seed+")
-    revoke_key(server, model, kept)
+    revoke_key(server, model, survived)
 
 
 def prepare(reckon, path):
@@ -406,7 +406,7 @@ def counted_by(server, session, count=COUNT, context=None):
 
 def check_variables(server, model):
     """Variables either reflect exactly the cells with a stored end, or a diagnostic reports their loss."""
-    kept = 0
+    survived = 0
     for session in model.files:
         counted = counted_by(server, session)
         answer = server.ask("POST", f"/sessions/{session}/executions", {"code": "print(globals().get('n', 0))"})
@@ -417,8 +417,8 @@ def check_variables(server, model):
             assert answer.json["stdout"] == "0\n", answer.json
             continue
         assert answer.json["stdout"] == f"{len(counted)}\n", (session, answer.json["stdout"], counted)
-        kept += counted != []
-    return kept
+        survived += counted != []
+    return survived
 
 
 def check_executions(server, model):
@@ -587,7 +587,7 @@ def check(reckon, model, state, args=ARGS):
     """Restarts the daemon and compares it with the model; returns in how many sessions variables survived."""
     reckon.state = state
     with Server(reckon, *args, key=model.key) as server:
-        kept = check_variables(server, model)
+        survived = check_variables(server, model)
         check_keys(server, model)
         check_executions(server, model)
         check_processes(server, model)
@@ -607,4 +607,4 @@ def check(reckon, model, state, args=ARGS):
     assert done.status == 0 and "is whole: " in done.out, done.out
     leftovers = [each.name for each in (state / "artifacts/tmp").iterdir()]
     assert leftovers == [], leftovers
-    return kept
+    return survived

@@ -315,13 +315,13 @@ def test_never(): assert False, "as ever"
 """
 
 
-@pytest.mark.parametrize("tests, line, told", [
+@pytest.mark.parametrize("tests, line, start", [
     (UNSTEADY, "1 passed, 1 failed, 0 skipped", "FAIL step: 2 tests"),
     (UNSTEADY.partition("def test_never")[0], "1 passed, 0 failed, 0 skipped", "UNSTEADY"),
     (UNSTEADY.replace("def test_once()", "@pytest.mark.parametrize('n', range(9))\ndef test_once(n)"),
      "0 passed, 10 failed, 0 skipped", "FAIL step: 10 tests"),
 ])
-def test_a_case_that_failed_is_run_again_alone(run_tests, tmp_path, capsys, tests, line, told):
+def test_a_case_that_failed_is_run_again_alone(run_tests, tmp_path, capsys, tests, line, start):
     run_tests.REPORTS = run_tests.ROOT = tmp_path
     if "range" in tests:  # each of the nine cases fails once
         tests = tests.replace('.with_suffix(".mark")', '.with_suffix(f".{n}")')
@@ -338,7 +338,7 @@ def test_a_case_that_failed_is_run_again_alone(run_tests, tmp_path, capsys, test
     capsys.readouterr()
     runner.summary()
     assert runner.tally.line() == line
-    assert capsys.readouterr().out.startswith(told)
+    assert capsys.readouterr().out.startswith(start)
 
 
 @pytest.mark.parametrize("command", [

@@ -128,17 +128,17 @@ def test_the_table_of_folders_matches_check_layers():
          {"__name__": "layers"}, allowed)
     rows = re.findall(r"^\| `src/([\w/*]+)` \|.*\| ([^|]*) \|$",
                       (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8"), re.M)
-    told = {folder: set(re.findall(r"[\w.]+", may)) for folder, may in rows}
-    assert told == {folder: may | ({"reckon.h"} if folder in allowed["PUBLIC"] else set())
+    documented = {folder: set(re.findall(r"[\w.]+", may)) for folder, may in rows}
+    assert documented == {folder: may | ({"reckon.h"} if folder in allowed["PUBLIC"] else set())
                     for folder, may in allowed["MAY_INCLUDE"].items()}
-    assert {folder.split("/")[0] for folder in told} == {path.name for path in (ROOT / "src").iterdir() if path.is_dir()}
+    assert {folder.split("/")[0] for folder in documented} == {path.name for path in (ROOT / "src").iterdir() if path.is_dir()}
 
 
 def test_the_api_reference_is_up_to_date():
     made = subprocess.run([sys.executable, ROOT / "src/api/reference.py", "/dev/stdout"],
                           stdout=subprocess.PIPE, text=True, check=True).stdout
-    kept = (ROOT / "docs/api-reference.md").read_text(encoding="utf-8")
-    assert made == kept, "python3 src/api/reference.py docs/api-reference.md"
+    stored = (ROOT / "docs/api-reference.md").read_text(encoding="utf-8")
+    assert made == stored, "python3 src/api/reference.py docs/api-reference.md"
 
 
 def test_the_numbers_of_filtered_calls_are_up_to_date():
