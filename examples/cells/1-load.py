@@ -1,4 +1,4 @@
-# The air at Mauna Loa: weekly carbon dioxide, 1958 to 2001, as statsmodels ships it.
+# Weekly carbon dioxide at Mauna Loa, 1958 to 2001, from the data sets of statsmodels.
 import pandas as pd
 from statsmodels.datasets import co2
 
@@ -7,8 +7,8 @@ gaps = int(weekly.isna().sum())
 print(f"{len(weekly)} weeks from {weekly.index[0]:%B %Y} to {weekly.index[-1]:%B %Y}, "
       f"{gaps} without a measurement ({gaps / len(weekly):.1%})")
 
-# A week without a measurement lies between two that have one; the season moves slowly enough for
-# a straight line between them. Years are compared when they are whole.
+# Interpolates gaps linearly, because the values change slowly with the seasons, and drops years
+# without twelve months.
 monthly = weekly.interpolate("time").resample("MS").mean()
 by_year = monthly.groupby(monthly.index.year)
 yearly = pd.DataFrame({

@@ -1,4 +1,4 @@
-# Two views: the curve that never turned back, and how fast each decade climbed.
+# Two charts: the monthly means, and the mean rise per year in each decade.
 import matplotlib.pyplot as plt
 
 trend = monthly.rolling(12, center=True).mean()

@@ -1,4 +1,4 @@
-# A workbook that somebody can send on: formatted table, colour scale, a chart that Excel draws.
+# A workbook with a formatted table, a colour scale and an Excel chart.
 table = yearly.reset_index()
 rows = len(table)
 with pd.ExcelWriter("co2-report.xlsx", engine="xlsxwriter") as writer:
@@ -25,7 +25,7 @@ with pd.ExcelWriter("co2-report.xlsx", engine="xlsxwriter") as writer:
     chart.set_legend({"none": True})
     sheet.insert_chart("G3", chart)
 
-# What was written is read back: a report that does not open is not a report.
+# Reads the workbook back, to check that it opens.
 back = pd.read_excel("co2-report.xlsx", header=1, engine="openpyxl")
 assert list(back["Year"]) == list(table["year"])
 print(f"co2-report.xlsx: {rows} years, {len(table.columns)} columns, read back unchanged")
