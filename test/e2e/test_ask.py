@@ -16,19 +16,19 @@ from reckon_cli import ROOT, parse_json
 from terminal import Terminal
 from waiting import eventually
 
-# What a model says and how it is answered does not hang on the user; test_ask_fence.py and
-# test_ask_local.py run as both.
+# These tests do not depend on the user; test_ask_fence.py and test_ask_local.py run as root and as
+# an ordinary user.
 pytestmark = [pytest.mark.one_user, pytest.mark.usefixtures("no_daemon_stays")]
 
 SCHEMA = json.loads((ROOT / "docs/ask.schema.json").read_text())
 KEY = "sk-never-to-be-seen-4711"
-# What a test needs no pandas for.
+# For tests that do not need pandas.
 FAST = ("-t", "python")
 
-# Where the two halves of it meet in base 64.
+# Base64 that spans both halves of PICTURE's data.
 IMAGE = "DUlEQVR42mNkYPhfDwAC"
 
-# provider: what has to be in the environment
+# provider: variable of the base URL, path behind it, variable of the key
 WAYS = {
     "openai": ("OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY"),
     "openai-responses": ("OPENAI_BASE_URL", "/v1", "OPENAI_API_KEY"),
@@ -72,7 +72,7 @@ def ask_each(reckon, request):
     return Ask(reckon, request.param)
 
 
-def texts_of(asked):
+def texts_of(request):
     """Every text in a request, in order, whatever the protocol."""
     found = []
 
@@ -86,7 +86,7 @@ def texts_of(asked):
         elif isinstance(value, str):
             found.append(value)
 
-    walk(asked.body)
+    walk(request.body)
     return found
 
 
@@ -134,13 +134,13 @@ def test_several_calls_at_once_run_in_order_and_each_is_answered(ask_each):
 @pytest.mark.parametrize("raw", ["print('it ran')", "```python\nprint('it ran')\n```",
                                  '{"source": "print(\'it ran\')"}',
                                  '{"code": "```python\\nprint(\'it ran\')\\n```"}'])
-def test_arguments_that_are_not_as_asked_but_clear(ask, raw):
+def test_malformed_arguments_that_are_clear_run(ask, raw):
     with ModelServer(Reply(calls=[{"raw": raw}]), Reply(text="ok")) as model:
         answer = ask.json(model, "?")
     assert answer["steps"][0]["record"]["stdout"] == "it ran\n"
 
 
-def test_calls_without_code_are_told_so_and_end_it_at_last(ask_each):
+def test_calls_without_code_get_errors_and_end_the_run(ask_each):
     with ModelServer(*[Reply(calls=[{"raw": "{}"}])] * 6) as model:
         answer = ask_each.json(model, "?", status=3)
     assert answer["stop"] == "stuck" and answer["steps"] == []
@@ -148,7 +148,7 @@ def test_calls_without_code_are_told_so_and_end_it_at_last(ask_each):
     assert any("no code" in text or "one text" in text for text in texts_of(model.asked[1]))
 
 
-def test_ids_that_repeat_are_told_apart(ask):
+def test_repeated_ids_of_calls_become_unique(ask):
     calls = [{"raw": '{"code": "print(1)"}', "id": "same"},
              {"raw": '{"code": "print(2)"}', "id": "same"}]
     with ModelServer(Reply(calls=calls), Reply(text="ok")) as model:
@@ -181,12 +181,12 @@ def test_a_directory_goes_in_whole(ask, reckon):
     with ModelServer(Reply(calls=[code]), Reply(text="Two.")) as model:
         answer = ask.json(model, "What is there?", "data")
     assert answer["steps"][0]["record"]["stdout"] == "['data/a.txt', 'data/deep/b.txt']\n"
-    told = "\n".join(texts_of(model.asked[0]))
-    assert "data/a.txt (10 B)" in told and "data/deep/b.txt (15 B)" in told and "data/link" not in told
+    reported = "\n".join(texts_of(model.asked[0]))
+    assert "data/a.txt (10 B)" in reported and "data/deep/b.txt (15 B)" in reported and "data/link" not in reported
 
 
 @pytest.mark.parametrize("where", [(), ("-s", "x")])
-def test_links_to_what_is_not_there_are_told(ask, reckon, where):
+def test_links_to_missing_files_are_reported(ask, reckon, where):
     answer = ("See [one](sandbox:/mnt/data/a%20b.csv), [two](sandbox:/mnt/data/gone.csv), "
               "![three](sandbox:/mnt/data/plots/no.png) and sandbox:/mnt/data/also.txt.")
     try:
@@ -194,10 +194,10 @@ def test_links_to_what_is_not_there_are_told(ask, reckon, where):
             done = ask(model, *where, "?").expect(0)
     finally:
         private_daemon.end(reckon)
-    told = [line for line in done.err.splitlines() if "there is no such file" in line]
+    reported = [line for line in done.err.splitlines() if "there is no such file" in line]
     assert [name for name in ("a b.csv", "gone.csv", "plots/no.png", "also.txt")
-            if any(f"links to {name}," in line for line in told)] == ["gone.csv", "plots/no.png", "also.txt"]
-    assert len(told) == 3 and done.out == f"{answer}\n"
+            if any(f"links to {name}," in line for line in reported)] == ["gone.csv", "plots/no.png", "also.txt"]
+    assert len(reported) == 3 and done.out == f"{answer}\n"
 
 
 def test_images_go_to_models_that_see(ask_each):
@@ -231,7 +231,7 @@ def test_a_model_that_turns_out_to_be_blind(ask):
      lambda body: body["generationConfig"]["temperature"],
      lambda body: body["generationConfig"]["thinkingConfig"]["thinkingLevel"])])
 def test_instructions_temperature_and_effort(reckon, provider, system, temperature, effort):
-    """Standing instructions first, then those of the command line; both behind ours."""
+    """Built-in instructions come first, then those of the user's file, then those of the command line."""
     standing = reckon.cwd / "config/reckon"
     standing.mkdir(parents=True)
     (standing / "instructions.md").write_text("Always answer in rhyme.")
@@ -245,8 +245,8 @@ def test_instructions_temperature_and_effort(reckon, provider, system, temperatu
     with ModelServer(Reply(calls=["print(6 * 7)"]), Reply(text="42")) as model:
         assert asker(model, *options, "?", env=env).expect(0).out == "42\n"
     for request in model.asked:
-        told = system(request.body)
-        assert told.index("running Python code") < told.index("in rhyme") < told.index("SI units")
+        reported = system(request.body)
+        assert reported.index("running Python code") < reported.index("in rhyme") < reported.index("SI units")
         assert effort(request.body) == "low"
         assert temperature is None or temperature(request.body) == 0.2
     with ModelServer(Reply(text="ok")) as model:
@@ -257,7 +257,7 @@ def test_instructions_temperature_and_effort(reckon, provider, system, temperatu
 @pytest.mark.parametrize("args, words", [
     (("--temperature", "hot"), "invalid temperature"), (("--temperature", "3"), "invalid temperature"),
     (("--effort", "huge"), "invalid value"), (("--system", "@nowhere.md"), "nowhere.md")])
-def test_wishes_that_are_none(reckon, args, words):
+def test_invalid_temperature_effort_and_system(reckon, args, words):
     done = reckon("ask", "--model", "openai/m", *args, "?", env={"OPENAI_API_KEY": "k"}).expect(2, 125)
     assert words in done.err
 
@@ -270,7 +270,7 @@ def test_bash(ask):
 
 
 @pytest.mark.parametrize("options, words", [
-    (("--no-keep",), "The session was lost"),  # of the program: its box ends with the kernel
+    (("--no-keep",), "The session was lost"),  # the program's own box ends with the kernel
     ((), "this cell ran in a fresh kernel with the same files")])
 def test_a_session_that_dies_is_replaced_with_its_files(ask, reckon, options, words):
     reckon.file("in.txt", "still here")
@@ -278,13 +278,13 @@ def test_a_session_that_dies_is_replaced_with_its_files(ask, reckon, options, wo
               Reply(calls=["print(open('in.txt').read(), 'x' in globals())"]), Reply(text="ok")]
     with ModelServer(*script) as model:
         answer = ask.json(model, *options, "?", "in.txt")
-    assert any(words in text for asked in model.asked[1:] for text in texts_of(asked))
+    assert any(words in text for request in model.asked[1:] for text in texts_of(request))
     assert answer["steps"][1]["record"]["stdout"] == "still here False\n"
 
 
-# ---- what each protocol is particular about -----------------------------------------------------
+# ---- details of each protocol -------------------------------------------------------------------
 
-def test_thoughts_go_back_as_they_came(reckon):
+def test_thoughts_return_unchanged(reckon):
     script = [Reply(thought="Let me think", text="Now.", calls=["print(1)", "print(2)"]),
               Reply(text="ok")]
     for provider in ("openai-responses", "anthropic", "gemini"):
@@ -319,7 +319,7 @@ def test_thoughts_go_back_as_they_came(reckon):
                                  {"name": "python", "response": {"output": "2"}}]
 
 
-def test_images_stand_where_each_protocol_takes_them(reckon):
+def test_images_are_where_each_protocol_expects_them(reckon):
     for provider in WAYS:
         with ModelServer(Reply(calls=["print(0)", PICTURE]), Reply(text="ok")) as model:
             Ask(reckon, provider).json(model, "?", "--vision", "on")
@@ -340,14 +340,14 @@ def test_images_stand_where_each_protocol_takes_them(reckon):
                 "inlineData"]["data"]
 
 
-def test_an_answer_that_pauses_goes_on(reckon):
+def test_a_paused_answer_continues(reckon):
     with ModelServer(Reply(text="First, ", stop="pause"), Reply(text="done.")) as model:
         answer = Ask(reckon, "anthropic").json(model, "?")
     assert answer["answer"] == "done." and len(model.asked) == 2
     assert model.asked[1].body["messages"][-1]["role"] == "assistant"
 
 
-def test_a_call_that_the_provider_could_not_read_is_asked_for_once_more(reckon):
+def test_a_malformed_call_is_requested_once_more(reckon):
     ask = Ask(reckon, "gemini")
     with ModelServer(Reply(stop="malformed"), Reply(text="ok")) as model:
         assert ask.json(model, "?")["answer"] == "ok"
@@ -356,7 +356,7 @@ def test_a_call_that_the_provider_could_not_read_is_asked_for_once_more(reckon):
         assert ask.json(model, "?", status=125)["stop"] == "failed"
 
 
-def test_gemini_says_itself_how_long_to_wait(reckon):
+def test_the_retry_delay_of_gemini_is_reported(reckon):
     error = {"error": {"code": 429, "message": "slower", "status": "RESOURCE_EXHAUSTED",
                        "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo",
                                     "retryDelay": "90s"}]}}
@@ -405,7 +405,7 @@ def test_objects_that_obey_a_schema(ask_each):
 
 # ---- limits -----------------------------------------------------------------------------------
 
-def test_the_limit_of_cells_leaves_one_answer(ask):
+def test_the_model_answers_once_after_the_limit_of_cells(ask):
     script = [Reply(calls=[f"print({i})"]) for i in range(3)] + [Reply(text="so far: 1")]
     with ModelServer(*script) as model:
         answer = ask.json(model, "?", "--max-steps", "2", status=3)
@@ -414,7 +414,7 @@ def test_the_limit_of_cells_leaves_one_answer(ask):
     assert any(text.startswith("Not run: the limit of 2") for text in texts_of(model.asked[3]))
 
 
-def test_repeating_what_failed_ends_it(ask):
+def test_repeating_a_failed_cell_ends_the_run(ask):
     with ModelServer(lambda body: Reply(calls=["undefined_name"])) as model:
         answer = ask.json(model, "?", status=3)
     assert answer["stop"] == "stuck"
@@ -435,7 +435,7 @@ def test_tokens_and_money_are_limited(ask):
 
 
 def test_writes_to_a_cache_are_billed(reckon):
-    """At a quarter more than other input, or as models.ini says."""
+    """Cache writes cost 25 % more than other input, or the price in models.ini."""
     ask = Ask(reckon, "anthropic")
     reply = Reply(text="ok", usage=(1000, 100), cached=400, written=2000)
     with ModelServer(reply) as model:
@@ -471,10 +471,10 @@ def test_older_output_is_shortened_to_fit(ask):
     assert any("of this older output were left out" in text for text in last)
 
 
-# ---- what goes wrong --------------------------------------------------------------------------
+# ---- errors -----------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("status", [429, 500, 503, 529])
-def test_a_busy_server_is_asked_again(ask_each, status):
+def test_a_request_to_a_busy_server_is_retried(ask_each, status):
     error = {"type": "error", "error": {"type": "overloaded_error", "message": "too many of you"}}
     script = [Reply(status=status, error=error, headers={"Retry-After": "0.05"}),
               Reply(text="there")]
@@ -484,7 +484,7 @@ def test_a_busy_server_is_asked_again(ask_each, status):
     assert "too many of you; trying again in" in done.err
 
 
-def test_a_wait_that_is_too_long_is_told(ask):
+def test_a_too_long_retry_delay_fails_the_run(ask):
     error = {"error": {"message": "come back tomorrow", "code": "rate_limit_exceeded"}}
     with ModelServer(Reply(status=429, error=error, headers={"Retry-After": "3600"})) as model:
         done = ask(model, "?").expect(125)
@@ -497,7 +497,7 @@ def test_a_wait_that_is_too_long_is_told(ask):
     (429, {"error": {"message": "no money", "code": "insufficient_quota"}}, "no credit"),
     (404, {"error": {"message": "no such model"}}, "no such model"),
 ])
-def test_what_no_retry_mends_is_told_at_once(ask_each, status, error, words):
+def test_permanent_errors_are_not_retried(ask_each, status, error, words):
     with ModelServer(Reply(status=status, error=error)) as model:
         done = ask_each(model, "?").expect(125)
     assert words in done.err and len(model.asked) == 1
@@ -510,14 +510,14 @@ def test_an_error_within_the_stream(ask_each):
     assert "overheated" in done.err and len(model.asked) == 5
 
 
-def test_a_stream_that_breaks_off_is_asked_again(ask_each):
+def test_a_broken_stream_is_requested_again(ask_each):
     with ModelServer(Reply(calls=["print(1)"], cut=True), Reply(text="there")) as model:
         assert ask_each.json(model, "?")["answer"] == "there"
     script = [Reply(calls=["x = 41"]), Reply(text="Half an ans", cut=True), Reply(text="So: ", calls=["print(x + 1)"]),
               Reply(text="It is 42.")]
     with ModelServer(*script) as model:
         answer = ask_each.json(model, "?")
-    # The session goes on, and what was begun to be said is nowhere.
+    # The session continues, and the last request does not contain the incomplete answer.
     assert answer["answer"] == "It is 42." and answer["steps"][1]["record"]["stdout"] == "42\n"
     assert "Half" not in str(texts_of(model.asked[-1]))
     with ModelServer(*script) as model:
@@ -530,7 +530,7 @@ def test_a_stream_that_breaks_off_is_asked_again(ask_each):
     b"data: " + b"x" * (9 << 20) + b"\n\n",
     b'data: {"choices":[{"delta":{"content":"\\ud800"}}]}\n\n', b"",
 ])
-def test_streams_that_are_none(ask_each, raw):
+def test_malformed_streams(ask_each, raw):
     with ModelServer(lambda body: Reply(raw=raw)) as model:
         done = ask_each(model, "?", "--max-time", "3s").expect(3, 125)
     assert done.err.startswith("reckon: ") and "Traceback" not in done.err
@@ -543,22 +543,22 @@ def test_a_server_that_never_ends(ask):
     assert "more than 64 MiB" in done.err
 
 
-def test_a_server_that_is_not_there(ask, reckon):
+def test_a_server_that_does_not_listen(ask, reckon):
     with ModelServer() as model:
         pass
     done = ask(model, "?", "--max-time", "2s").expect(3, 125)
     assert "reckon: " in done.err
 
 
-def test_no_stream_but_a_page(ask):
+def test_a_page_instead_of_a_stream(ask):
     page = Reply(raw=b"<html>login</html>", headers={"Content-Type": "text/html"})
     with ModelServer(page) as model:
         assert "not a stream of events" in ask(model, "?").expect(125).err
 
 
-# ---- the person -------------------------------------------------------------------------------
+# ---- the terminal -----------------------------------------------------------------------------
 
-def test_a_pipe_gets_the_answer_and_stderr_the_way_to_it(ask):
+def test_stdout_gets_the_answer_and_stderr_the_steps(ask):
     script = [Reply(text="Let me see.", calls=["print('working')"]), Reply(text="Here you are.")]
     with ModelServer(*script) as model:
         done = ask(model, "?").expect(0)
@@ -566,7 +566,7 @@ def test_a_pipe_gets_the_answer_and_stderr_the_way_to_it(ask):
     assert "Let me see.\n\u2502 print('working')\nworking\n" in done.err
 
 
-def test_a_terminal_is_not_steered(ask, reckon):
+def test_control_sequences_do_not_reach_the_terminal(ask, reckon):
     evil = "\x1b]0;owned\x07\x1b[2Jtext\x9b31m\x1b[31mred"
     script = [Reply(text=evil, calls=[f"# {evil}\nprint('x')"]), Reply(text="end " + evil)]
     with ModelServer(*script) as model:
@@ -610,7 +610,7 @@ def test_ctrl_c_ends_stream_and_cell(ask, reckon):
     (("--model", "openai/m", "--base-url", "http://x", "--approve", "always", "?"),
      "no terminal to ask"),
 ])
-def test_what_is_wrong_is_found_before_anything_starts(reckon, args, words):
+def test_invalid_arguments_fail_before_anything_starts(reckon, args, words):
     done = reckon("ask", *args).expect(2)
     assert words in done.err and done.err.count("\n") == 1
     assert not list(reckon.state.iterdir())
@@ -625,7 +625,7 @@ def agent_of(pid):
     return None
 
 
-def test_the_agent_from_outside(ask, reckon):
+def test_privileges_and_open_files_of_the_agent(ask, reckon):
     with ModelServer(Reply(raw=b": wait\n\n", endless=b": wait\n\n")) as model:
         with reckon.start(*ask.args("?"), env=ask.env(model)) as process:
             eventually(lambda: model.asked)
@@ -651,15 +651,15 @@ def test_the_agent_from_outside(ask, reckon):
 
 
 def test_the_key_goes_to_the_model_and_nowhere_else(ask_each, reckon):
-    # The box tells all it can see of itself and its world.
+    # The cell prints every environment and command line that it can read.
     look = ("import os, glob\nprint(dict(os.environ))\n"
             "for p in glob.glob('/proc/*/environ') + glob.glob('/proc/*/cmdline'):\n"
             "    try: print(open(p, 'rb').read())\n    except OSError: pass")
     with ModelServer(Reply(calls=[look]), Reply(text="ok")) as model:
         done = ask_each(model, "--json", "?", "-o", "out", env={"RECKON_LOG": "debug"}).expect(0)
     assert KEY in str(model.asked[0].headers)
-    assert KEY not in json.dumps([asked.body for asked in model.asked])
-    assert KEY not in " ".join(asked.path for asked in model.asked)
+    assert KEY not in json.dumps([request.body for request in model.asked])
+    assert KEY not in " ".join(request.path for request in model.asked)
     assert KEY.encode() not in done.stdout + done.stderr
     for path in reckon.work.rglob("*"):
         if path.is_file():
@@ -680,7 +680,7 @@ def test_an_encrypted_server_by_name(ask, reckon):
 
 
 def test_an_unknown_tool_runs_nothing(ask_each):
-    """Its argument was meant for something else, whatever it would do as code."""
+    """The argument is meant for another tool, so it must not run as code."""
     names = ["web_search", "functions.web_search", "Python3", "bash", "\u202epython"]
     script = [Reply(calls=[{"raw": json.dumps({"query": "print('it', 'ran')"}), "name": name}])
               for name in names]
@@ -696,9 +696,9 @@ def test_an_unknown_tool_runs_nothing(ask_each):
     assert not any(text.strip() == "it ran" for text in last)
 
 
-# ---- leave to run -----------------------------------------------------------------------------
+# ---- approval --------------------------------------------------------------------------------
 
-def test_cells_wait_for_leave(ask, reckon):
+def test_cells_wait_for_approval(ask, reckon):
     script = [Reply(calls=["print('first ran')"]), Reply(calls=["print('second ran')"]),
               Reply(calls=["print('third', 'ran')"]), Reply(calls=["print('fourth', 'ran')"]),
               Reply(text="finished")]
@@ -721,7 +721,7 @@ def test_cells_wait_for_leave(ask, reckon):
     assert len(model.asked) == 1
 
 
-def test_only_what_may_write_outside_is_asked_for(ask, reckon):
+def test_only_writable_mounts_require_approval(ask, reckon):
     (reckon.cwd / "shared").mkdir()
     reckon.user.own(reckon.cwd / "shared")
     script = [Reply(calls=["print('ran', 'it')"]), Reply(text="finished")]
@@ -738,9 +738,9 @@ def test_only_what_may_write_outside_is_asked_for(ask, reckon):
         assert done.out == "finished\n"
 
 
-# ---- the whole as a file ----------------------------------------------------------------------
+# ---- saved runs -------------------------------------------------------------------------------
 
-def test_the_way_to_an_answer_is_saved(ask, reckon):
+def test_a_run_is_saved_as_notebook_script_page_and_json(ask, reckon):
     question = "How much?\nBe exact."
     script = [Reply(text="I try.", calls=["1 / 0"]),
               Reply(text="Better:", calls=["print('```')\nx = 42", PICTURE]),
@@ -758,7 +758,7 @@ def test_the_way_to_an_answer_is_saved(ask, reckon):
     assert book.cells[4].outputs[0].text == "```\n"
     assert IMAGE in book.cells[5].outputs[0].data["image/png"].replace("\n", "")
     assert book.cells[6].source == "It is `42`."
-    # The script goes past what failed, so that it runs again.
+    # The script catches the error of the failed cell, so that it can run again.
     text = (reckon.cwd / "run.py").read_text()
     assert "_failed(r'''\n1 / 0\n''')" in text and "# It is `42`." in text
     done = reckon("run", *FAST, "run.py").expect(0)
@@ -766,7 +766,7 @@ def test_the_way_to_an_answer_is_saved(ask, reckon):
     page = (reckon.cwd / "run.md").read_text()
     assert page.startswith("> How much?\n> Be exact.\n\nI try.\n\n```python\n1 / 0\n```\n")
     assert "````python\nprint('```')\nx = 42\n````\n\n````text\n```\n````\n" in page
-    # Its pictures are in the page; the notebook runs again, past what failed.
+    # The page embeds its images. The notebook tags the failed cell, so that it can run again.
     assert re.search(r"^!\[PNG\]\(data:image/png;base64,[A-Za-z0-9+/]*" + IMAGE, page, re.M)
     assert [cell.metadata.get("tags") for cell in book.cells if cell.cell_type == "code"] == [
         ["raises-exception"], None, None]
@@ -777,7 +777,7 @@ def test_the_way_to_an_answer_is_saved(ask, reckon):
 
 @pytest.mark.parametrize("name,words", [("run.docx", "unknown file format"), ("old.md", "exists"),
                                         ("no/such/../x.txt", "unknown file format")])
-def test_where_nothing_can_be_saved_is_found_first(ask, reckon, name, words):
+def test_an_invalid_save_path_fails_before_the_request(ask, reckon, name, words):
     reckon.file("old.md", "mine")
     with ModelServer() as model:
         assert words in ask(model, "--save", name, "?").expect(2).err
@@ -786,7 +786,7 @@ def test_where_nothing_can_be_saved_is_found_first(ask, reckon, name, words):
 
 # ---- chats ------------------------------------------------------------------------------------
 
-def test_a_chat_remembers_what_was_said_and_computed(ask_each, reckon):
+def test_a_chat_remembers_messages_and_variables(ask_each, reckon):
     reckon.file("in.txt", "data")
     script = [Reply(calls=["x = 6 * 7"]), Reply(text="It is set."), Reply(calls=["print(x)"]),
               Reply(text="It is 42.")]
@@ -800,7 +800,7 @@ def test_a_chat_remembers_what_was_said_and_computed(ask_each, reckon):
     assert any(text.strip() == "42" for text in last) and "It is set." in "".join(last)
 
 
-def test_a_chat_goes_on_after_what_failed(ask, reckon):
+def test_a_chat_continues_after_an_error(ask, reckon):
     error = {"error": {"message": "no such thing", "code": "bad"}}
     script = [Reply(status=400, error=error), Reply(calls=["undefined"]), Reply(text="fine")]
     with ModelServer(*script) as model:
@@ -813,8 +813,8 @@ def questions(request):
     return [message["content"] for message in request.body["messages"] if message["role"] == "user"]
 
 
-def test_a_chat_is_edited_and_has_commands(ask, reckon):
-    """What was asked before, arrows, a paste of several lines; and lines for the program itself."""
+def test_line_editing_and_commands_of_a_chat(ask, reckon):
+    """History, editing keys and a paste of several lines work. "/cost" is a command, "/mnt/data" is not."""
     reckon.file("in.csv", "a,b\n1,2\n")
     script = [Reply(text="first answer", usage=(1000, 100)), Reply(text="second answer", usage=(2000, 50)),
               Reply(text="third answer"), Reply(text="fourth answer")]
@@ -870,13 +870,13 @@ def test_ctrl_c_in_a_chat_stops_the_answer_alone(ask, reckon):
             term.until(lambda: term.text.count("you>") == 2, "prompts").write("second\n")
             term.wait("back again")
             term.until(lambda: term.text.count("you>") == 3, "prompts").write("\x03")
-            # The greeting says it, too.
+            # The greeting contains it, too.
             term.until(lambda: term.text.count("Ctrl-D leaves") == 2, "the hint").write("\x04")
             assert term.end() == 0
 
 
 def test_ctrl_c_at_the_prompt_is_not_lost(ask, reckon):
-    """However soon it comes: between the prompt and the wait for a line there is a moment."""
+    """A signal that arrives between the prompt and the wait for a line counts, too."""
     with ModelServer(Reply(text="fine")) as model:
         with Terminal(reckon, "chat", *ask.args()[1:], env=ask.env(model)) as term:
             for count in range(1, 31):
@@ -886,7 +886,7 @@ def test_ctrl_c_at_the_prompt_is_not_lost(ask, reckon):
             assert term.end() == 0
 
 
-def test_ctrl_d_right_behind_ctrl_c_leaves(ask, reckon):
+def test_ctrl_d_right_after_ctrl_c_ends_the_chat(ask, reckon):
     with ModelServer(Reply(text="fine")) as model:
         with Terminal(reckon, "chat", *ask.args()[1:], env=ask.env(model)) as term:
             term.wait("you>").write("\x03\x04")

@@ -1,7 +1,7 @@
 """The financial analyst: a recorded model, a real loop, real data, real files.
 
-The model's turns are a recording (examples/analyst/recording.md). What they compute is checked
-against the events as they were before values were taken out of them, without pandas.
+The model's turns are a recording (examples/analyst/recording.md). The tests compare the results
+with the generated events before values were removed from them, without pandas.
 """
 import collections
 import csv
@@ -24,8 +24,8 @@ EXAMPLE = ROOT / "examples/analyst"
 TITLES = ["Sales in Q1 2026", "Monthly dynamics", "Top 10 products", "ABC analysis",
           "Conversion funnel", "Data and method"]
 STATUSES = ["ok", "error", "ok", "ok", "ok", "ok", "ok"]
-# Of each page: its text, how many pictures it has, how much of its height down to the footer is
-# used, and the largest share of it that is empty in one piece.
+# For each page: its text, the number of its images, the used share of its height down to the footer,
+# the largest empty share in one piece, and the used share of its width.
 LOOK = """
 import json, numpy, pypdf, pypdfium2
 pages = []
@@ -51,7 +51,7 @@ def load(name):
 
 
 class Truth:
-    """What happened in the shop, from the events before anything was taken out of them."""
+    """The expected numbers, from the generated events before values were removed from them."""
 
     def __init__(self):
         made, dice = load("make_data.py"), random.Random(2026)
@@ -71,7 +71,7 @@ class Truth:
 
 
 def gaps(path):
-    """Of the rows without the repeated ones: how often a value is missing."""
+    """How often each value is missing, without repeated rows."""
     with open(path, encoding="utf-8") as lines:
         rows = {row["event_id"]: row for row in csv.DictReader(lines)}.values()
     return {name: sum(row[name] == "" for row in rows)
@@ -107,7 +107,7 @@ def check_book(book, truth, missing):
         (name, near(worth), truth.prices[name]) for name, worth in best[:10]]
     abc = sheet(book, 3)
     assert [(row["product"], row["revenue"]) for row in abc] == [
-        (name, near(worth)) for name, worth in best]  # and no product that is none
+        (name, near(worth)) for name, worth in best]  # and no unknown product
     so_far, expected = 0, []
     for _, worth in best:
         so_far += worth / truth.total
@@ -140,7 +140,7 @@ def check_report(pages, truth, missing):
     visits = truth.visits
     assert f"{visits['cart'] / visits['view'] * 100:.1f} % of the visits put" in text[4]
     assert all(f"{stage} {count:,} " in text[4] for stage, count in visits.items())
-    # What was done to the data is told.
+    # The report describes how the data was cleaned.
     assert "900 of them repeat another row" in text[5] and "2.0 % less" in text[5]
     assert f"Missing {missing['product']} {missing['unit_price']} {missing['quantity']}" in text[5]
     assert not any("unknown" in page for page in text)
@@ -158,7 +158,7 @@ def look(reckon, folder):
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
 def test_the_analyst_without_a_model(reckon, truth):
-    """examples/analyst/replay: numbers are right, pages are filled and say what they show."""
+    """examples/analyst/replay: the numbers are right, and the pages are filled and describe their charts."""
     done = subprocess.run([EXAMPLE / "replay", "out", "--json"], cwd=reckon.cwd, timeout=170,
                           env={**reckon.env, "RECKON_BIN": str(reckon.place.program)},
                           capture_output=True, check=False)
@@ -182,8 +182,8 @@ def test_the_analyst_over_another_protocol(reckon, truth):
     path = reckon.cwd / "sales_q1_2026.csv"
     subprocess.run(["/usr/bin/python3", EXAMPLE / "make_data.py", path], check=True)
     assert set(WAYS) > {provider}
-    script = [Reply(text=said, calls=[] if cell is None else [cell], pieces=40)
-              for said, cell in recorded.turns()]
+    script = [Reply(text=message, calls=[] if cell is None else [cell], pieces=40)
+              for message, cell in recorded.turns()]
     ask = Ask(reckon, provider)
     ask.args = lambda *args: ("ask", "--model", f"{provider}/m", "-t", "data", *args)
     with ModelServer(*script) as model:
@@ -192,7 +192,7 @@ def test_the_analyst_over_another_protocol(reckon, truth):
         assert len(model.asked) == len(script)
     assert answer["stop"] == "answer" and "[report.pdf](out/report.pdf)" in answer["answer"]
     assert [step["record"]["status"] for step in answer["steps"]] == STATUSES
-    # The model was shown the mistake, with what is known to help, and the figure.
+    # The model got the error, the name of the column, and the figure.
     assert any("KeyError" in text and "Revenue" in text for text in texts_of(model.asked[2]))
     assert "iVBORw0KGgo" in json.dumps(model.asked[4].body)
     check_book(reckon.cwd / "out/sales_q1_2026.xlsx", truth, gaps(path))

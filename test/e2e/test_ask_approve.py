@@ -1,4 +1,4 @@
-"""reckon ask --approve: what a person sees before a cell runs, and what an answer means."""
+"""reckon ask --approve: what the user sees before a cell runs, and what the answers do."""
 
 import pytest
 from model_server import ModelServer, Reply
@@ -22,7 +22,7 @@ def env(model):
 
 
 def cell_on(screen):
-    """The characters of the lines that show code, with their looks."""
+    """The characters of the lines that show code, with their attributes."""
     return [row[x] for row in screen.buffer.values() if row[0].data == "\u2502"
             for x in range(2, screen.columns)]
 
@@ -38,7 +38,7 @@ def test_nothing_in_a_cell_is_hidden(reckon, way):
             assert term.end() == 0
     shown = "".join(char.data for char in cell).rstrip()
     assert DELETE in shown, shown
-    # Each hidden character as an escape, which no written one looks like.
+    # Each hidden character is an escape in reverse video, which printed text does not get.
     escapes = "".join(char.data for char in cell if char.reverse)
     assert escapes.startswith(("\\x1b", "\\r", "\\u202e\\u2066", "\\x9b")), escapes
     assert {(char.fg, char.bg) for char in cell} == {("default", "default")}
@@ -46,8 +46,8 @@ def test_nothing_in_a_cell_is_hidden(reckon, way):
     assert "\x1b[8m" not in before and "\x1b[30" not in before
 
 
-def test_it_is_shown_where_it_is_asked_for(reckon):
-    """stdout and stderr are elsewhere: the terminal shows the cell nevertheless, and once."""
+def test_the_cell_is_shown_once_before_the_question(reckon):
+    """With --json, too, the terminal shows the cell, and only once."""
     with ModelServer(Reply(calls=["print('sent', 'off')"]), Reply(text="finished")) as model:
         with Terminal(reckon, *ARGS, "--json", "?", env=env(model)) as term:
             term.wait("[q]uit:")
@@ -67,7 +67,7 @@ def test_ctrl_c_at_the_prompt_ends(reckon):
 
 
 @pytest.mark.parametrize("words", ["abort", "yikes", "\x16\0", "", "never"])
-def test_other_words_are_asked_again(reckon, words):
+def test_other_words_repeat_the_question(reckon, words):
     """Neither a word that only begins like one nor a NUL character approves."""
     with ModelServer(Reply(calls=["print('it', 'ran')"]), Reply(text="finished")) as model:
         with Terminal(reckon, *ARGS, "?", env=env(model)) as term:
@@ -78,7 +78,7 @@ def test_other_words_are_asked_again(reckon, words):
             assert "it ran" not in term.text
 
 
-def test_what_was_typed_before_is_no_answer(reckon):
+def test_input_before_the_question_is_not_an_answer(reckon):
     """A cell imitates the question, and the person answers it before the real one comes."""
     forged = "print('Run it? [y]es, [n]o, [a]ll, [q]\\x75it: '); import time; time.sleep(2)"
     with ModelServer(Reply(calls=[forged]), Reply(calls=["print('it', 'ran')"]),

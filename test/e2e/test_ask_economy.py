@@ -1,4 +1,4 @@
-"""reckon ask: a talk that stays small, outputs that can be read again, and a model in circles."""
+"""reckon ask: a conversation that fits its context, pages of outputs, and a model that repeats itself."""
 import json
 import re
 
@@ -26,7 +26,7 @@ def ask_each(reckon, request):
 
 
 def last_result(body):
-    """The text that came last from our side, whatever the protocol."""
+    """The last text of a request's messages, in any protocol."""
     found = []
 
     def walk(value):
@@ -51,7 +51,7 @@ def read(**arguments):
 
 # ---- reading again ------------------------------------------------------------------------------
 
-def test_what_was_left_out_is_read_with_a_tool(ask_each):
+def test_omitted_output_is_read_with_a_tool(ask_each):
     def script(body):
         state.append(last_result(body))
         if len(state) == 1:
@@ -76,8 +76,8 @@ def test_what_was_left_out_is_read_with_a_tool(ask_each):
 
 
 @pytest.mark.parametrize("calling", ["fenced", "schema", "tools"])
-def test_the_words_of_the_mark_are_a_cell_that_is_not_run(ask, calling):
-    def say(code):
+def test_an_output_command_in_a_cell_reads_a_page(ask, calling):
+    def reply_with(code):
         if calling == "fenced":
             return Reply(text=f"```python\n{code}\n```\n")
         if calling == "schema":
@@ -87,9 +87,9 @@ def test_the_words_of_the_mark_are_a_cell_that_is_not_run(ask, calling):
     def script(body):
         state.append(last_result(body))
         if len(state) == 1:
-            return say(LONG)
+            return reply_with(LONG)
         if len(state) == 2:
-            return say(f"!{HANDLE.search(state[1]).group()} --lines 2000:2001")
+            return reply_with(f"!{HANDLE.search(state[1]).group()} --lines 2000:2001")
         return Reply(text=json.dumps({"action": "answer", "content": "ok"})
                      if calling == "schema" else "ok")
 
@@ -98,7 +98,7 @@ def test_the_words_of_the_mark_are_a_cell_that_is_not_run(ask, calling):
         answer = ask.json(model, "--calling", calling, "?", "--max-text", "2K")
     assert answer["answer"] == "ok" and len(answer["steps"]) == 1
     assert state[2].removeprefix("Output:\n").startswith("row 1999 of 4 ")
-    # Where no tool is described, the first mark comes with a word about it.
+    # Without a description of the tool, the first notice of omitted output explains the command.
     assert ("shows what was left out" in state[1]) == (calling != "tools")
 
 
@@ -120,8 +120,8 @@ def test_an_output_that_was_shortened_is_read_again(ask_each):
     assert "249 cell 1\n250 cell 1" in last_result(model.asked[4].body)
 
 
-def test_only_what_this_talk_named_can_be_read(ask, reckon):
-    """The store holds outputs of other questions; neither the model nor hostile code gets those."""
+def test_only_outputs_of_this_conversation_can_be_read(ask, reckon):
+    """The store contains outputs of other questions; neither the model nor hostile code can read those."""
     done = reckon("run", *FAST, "--max-text", "1K", "--json", "-c",
                   "for i in range(3000): print('a secret of another', i)").expect(0)
     other = parse_json(done.stdout)["text_left_out"][0]["handle"]
@@ -131,14 +131,14 @@ def test_only_what_this_talk_named_can_be_read(ask, reckon):
               Reply(calls=[read(handle="../../etc/passwd")]), Reply(text="no")]
     with ModelServer(*script) as model:
         assert ask.json(model, "?")["answer"] == "no"
-    sent = json.dumps([asked.body for asked in model.asked])
+    sent = json.dumps([request.body for request in model.asked])
     assert "a secret of another" not in sent
     assert sent.count("no output of this conversation has the handle") >= 2
     assert "invalid handle" in sent
 
 
-def test_reading_is_bounded_too(ask):
-    """As many pages as cells; and the same page four times is a circle."""
+def test_reads_of_pages_are_limited(ask):
+    """--max-steps limits pages like cells, and the same page four times stops the run as stuck."""
     pages = iter(range(1, 100))
 
     def script(body):
@@ -164,8 +164,8 @@ def test_reading_is_bounded_too(ask):
     assert answer["stop"] == "stuck" and len(model.asked) == 5
 
 
-def test_what_a_box_printed_comes_back_as_text(ask):
-    """Pages are of bytes that hostile code wrote."""
+def test_control_characters_in_a_page_are_escaped(ask):
+    """Hostile code can write any bytes to an output."""
     def script(body):
         if len(model.asked) == 1:
             return Reply(calls=["import sys\n"
@@ -181,10 +181,10 @@ def test_what_a_box_printed_comes_back_as_text(ask):
     assert "\\x1b[31mred\\x1b[0m \ufffd\\x07 1499" in last_result(model.asked[2].body)
 
 
-# ---- a window that is small ---------------------------------------------------------------------
+# ---- a small context ---------------------------------------------------------------------------
 
-def test_a_long_talk_stays_below_its_context(ask_each):
-    """Eighteen outputs of 3 KB in a context of 2,800 tokens: every request fits, none is broken."""
+def test_a_long_conversation_fits_its_context(ask_each):
+    """Eighteen outputs of 3 KB in a context of 2,800 tokens: every request fits."""
     def script(body):
         number = len(model.asked)
         if number <= 18:
@@ -195,18 +195,18 @@ def test_a_long_talk_stays_below_its_context(ask_each):
         answer = ask_each.json(model, "What is it?", "--context", "2800", "--answer-tokens", "500",
                                "--max-steps", "25")
     assert answer["answer"] == "done" and len(answer["steps"]) == 18
-    for number, asked in enumerate(model.asked):
-        # Three bytes for a token; the names of members are in no estimate.
-        assert sum(len(text) for text in texts_of(asked)) < 2300 * 3 * 1.1, number
-        assert any("What is it?" in text for text in texts_of(asked))
-        if number > 0:  # what it is to answer is whole
-            assert f"{number}: 399" in last_result(asked.body)
+    for number, request in enumerate(model.asked):
+        # The estimate is three bytes per token, without the names of members.
+        assert sum(len(text) for text in texts_of(request)) < 2300 * 3 * 1.1, number
+        assert any("What is it?" in text for text in texts_of(request))
+        if number > 0:  # the last output is whole
+            assert f"{number}: 399" in last_result(request.body)
     assert any("steps towards the answer were left out" in text
                for text in texts_of(model.asked[18]))
 
 
-def test_a_server_that_counts_more_tokens_is_believed(ask):
-    """Figures take more tokens than words; what the server counted decides."""
+def test_the_token_count_of_the_server_decides(ask):
+    """Digits take more tokens than words, so the estimate follows the count of the server."""
     def script(body):
         number = len(model.asked)
         size = len(json.dumps(body))
@@ -219,7 +219,7 @@ def test_a_server_that_counts_more_tokens_is_believed(ask):
     assert len(json.dumps(model.asked[4].body)) < 11000 * 1.4
 
 
-# ---- circles ------------------------------------------------------------------------------------
+# ---- repetition---------------------------------------------------------------------------------
 
 def test_the_same_failure_second_third_fourth(ask_each):
     script = ["fruit = {'apple': 1}\nfruit['pear']", "fruit = {'apple': 1}\n\nfruit['pear']  # again",
@@ -228,7 +228,7 @@ def test_the_same_failure_second_third_fourth(ask_each):
         answer = ask_each.json(model, "?", status=3)
     assert answer["stop"] == "stuck" and len(answer["steps"]) == 4 and len(model.asked) == 4
     assert "KeyError: 'pear'" in answer["message"] and "4 times" in answer["message"]
-    first, second, third = [last_result(asked.body) for asked in model.asked[1:]]
+    first, second, third = [last_result(request.body) for request in model.asked[1:]]
     # The error is whole each time, in the repair view.
     for text in (first, second, third):
         assert "KeyError: 'pear'" in text and "its keys: 'apple'" in text and "> " in text
@@ -248,11 +248,11 @@ def test_the_same_error_after_changes_of_the_code(ask):
     assert "the change did not reach the cause" in last_result(model.asked[2].body)
 
 
-def test_other_failures_are_no_circle(ask):
+def test_different_failures_are_not_a_repetition(ask):
     script = [Reply(calls=[f"x_{i}"]) for i in range(6)] + [Reply(text="ok")]
     with ModelServer(*script) as model:
         assert ask.json(model, "?")["answer"] == "ok"
-    assert not any("did not change" in text for asked in model.asked for text in texts_of(asked))
+    assert not any("did not change" in text for request in model.asked for text in texts_of(request))
 
 
 def test_the_same_success_second_third_fourth(ask_each):
@@ -260,14 +260,14 @@ def test_the_same_success_second_third_fourth(ask_each):
         answer = ask_each.json(model, "?", status=3)
     assert answer["stop"] == "stuck" and "same output" in answer["message"]
     assert [step["record"]["status"] for step in answer["steps"]] == ["ok"] * 4
-    first, second, third = [last_result(asked.body) for asked in model.asked[1:]]
+    first, second, third = [last_result(request.body) for request in model.asked[1:]]
     assert first.strip() == "42"
     assert "hint: this code ran before, with the same output" in second
     assert "What did not change since this ran before: the code, the output" in third
 
 
 def test_silent_code_may_run_again(ask):
-    """It may have changed something, so only four times in a row are a circle."""
+    """The code may have changed something, so only four runs in a row stop the question."""
     script = [Reply(calls=["n = globals().get('n', 0) + 1"])] * 3 + [Reply(calls=["print(n)"])]
     script += [Reply(calls=["n = globals().get('n', 0) + 1"])] * 3 + [Reply(text="ok")]
     with ModelServer(*script) as model:
@@ -282,7 +282,7 @@ def test_the_same_malformed_call_second_third_fourth(ask_each):
         answer = ask_each.json(model, "?", status=3)
     assert answer["stop"] == "stuck" and answer["steps"] == [] and len(model.asked) == 4
     assert "cannot be run" in answer["message"]
-    first, second, third = [last_result(asked.body) for asked in model.asked[1:]]
+    first, second, third = [last_result(request.body) for request in model.asked[1:]]
     assert first.startswith("Error: the arguments must be") and "hint" not in first
     assert "hint: the same was refused before" in second
     assert "What did not change since this was refused before: the call, the complaint" in third
@@ -302,15 +302,15 @@ def test_empty_answers_second_third_fourth(ask_each, calling):
     assert "Nothing changed: a third empty answer" in last_result(model.asked[3].body)
 
 
-def test_after_an_empty_answer_it_goes_on(ask_each):
+def test_a_run_continues_after_an_empty_answer(ask_each):
     script = [Reply(calls=["print(1)"]), Reply(), Reply(text="It is 1.")]
     with ModelServer(*script) as model:
         assert ask_each.json(model, "?")["answer"] == "It is 1."
     assert "Your answer was empty." in last_result(model.asked[2].body)
 
 
-def test_what_failed_in_an_earlier_question_does_not_end_this_one_at_once(ask, reckon):
-    """A session counts failures for as long as it lives; a question that was not warned goes on."""
+def test_failures_of_an_earlier_question_do_not_end_the_next(ask, reckon):
+    """A session counts failures over all its questions, but a new question continues after its first failure."""
     failing = [Reply(calls=["undefined"])] * 4
     script = [*failing, Reply(calls=["undefined"]), Reply(text="I see")]
     with ModelServer(*script) as model:
@@ -320,9 +320,9 @@ def test_what_failed_in_an_earlier_question_does_not_end_this_one_at_once(ask, r
 
 
 def test_a_server_that_enforces_no_schema(ask_each):
-    """What is not an object is the answer, in the model's own words."""
-    for said in ("It is 42.", '{"action": "run", "content": "print(4'):
-        with ModelServer(Reply(text=said)) as model:
+    """Text that is not a complete object is the answer."""
+    for reply_text in ("It is 42.", '{"action": "run", "content": "print(4'):
+        with ModelServer(Reply(text=reply_text)) as model:
             answer = ask_each.json(model, "--calling", "schema", "--verify", "off", "?")
-            assert answer["answer"] == said
+            assert answer["answer"] == reply_text
         assert len(model.asked) == 1

@@ -1,4 +1,4 @@
-"""The walls of reckon-agent, tried from inside."""
+"""The isolation of reckon-agent, tested from inside."""
 import os
 import socket
 import subprocess
@@ -13,7 +13,7 @@ PROBE = ROOT / "build/test/support/reckon-agent-probe"
 def attempts(as_user):
     with socket.create_server(("127.0.0.1", 0)) as wanted, \
             socket.create_server(("127.0.0.1", 0)) as other:
-        # The build may lie where an ordinary user cannot go: run it from where it was opened.
+        # An ordinary user may have no access to the build folder, so run the opened file.
         descriptor = os.open(PROBE, os.O_RDONLY)
         done = subprocess.run(
             [f"/proc/self/fd/{descriptor}", *(str(end.getsockname()[1]) for end in (wanted, other))],
@@ -32,7 +32,7 @@ def test_a_captured_agent_opens_runs_and_reaches_nothing_else(attempts):
     assert len(tried) >= 30
     worked = [name for name, code in tried.items() if code == "0"]
     assert not worked
-    # What only Landlock refuses, the rest the filter alone.
+    # Landlock refuses the first with EACCES, the filter refuses the others with EPERM.
     assert {tried[name] for name in ("open", "certificates", "another port", "bind")} == {"13"}
     assert {tried[name] for name in ("write", "create", "exec", "fork", "ptrace", "kill", "map to run",
                                      "make run", "setuid", "dumpable", "io_uring")} == {"1"}

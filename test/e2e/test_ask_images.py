@@ -1,4 +1,4 @@
-"""Pictures that the model sees: those of the person, and those that its code makes."""
+"""Images that the model gets: files of the user, and those that its code makes."""
 import base64
 import json
 import struct
@@ -40,7 +40,7 @@ def ask(reckon):
 
 
 @pytest.mark.parametrize("provider", ["openai", "openai-responses", "anthropic", "gemini"])
-def test_a_file_that_is_an_image_is_seen(ask, pictures, provider):
+def test_an_image_file_is_sent(ask, pictures, provider):
     file = pictures / "chart.png"
     file.write_bytes(png())
     with ModelServer(Reply(text="A square.")) as model:
@@ -49,7 +49,7 @@ def test_a_file_that_is_an_image_is_seen(ask, pictures, provider):
     assert base64.b64encode(png()).decode() in sent and "chart.png (" in sent
 
 
-def test_a_model_without_eyes_gets_its_name(ask, pictures):
+def test_a_model_without_vision_gets_no_image(ask, pictures):
     file = pictures / "chart.png"
     file.write_bytes(png())
     with ModelServer(Reply(text="A file.")) as model:
@@ -60,7 +60,7 @@ def test_a_model_without_eyes_gets_its_name(ask, pictures):
     assert len(model.asked) == 1
 
 
-def test_an_image_has_to_be_one(ask, pictures):
+def test_image_rejects_other_files(ask, pictures):
     file = pictures / "chart.png"
     file.write_text("no picture")
     with ModelServer(Reply(text="?")) as model:
@@ -68,7 +68,7 @@ def test_an_image_has_to_be_one(ask, pictures):
     assert "is no PNG, JPEG, WebP or GIF" in done.err and not model.asked
 
 
-def test_images_are_bounded_in_number_and_size(ask, pictures):
+def test_images_are_limited_in_number_and_size(ask, pictures):
     files = []
     for i in range(10):
         files.append(pictures / f"p{i}.png")
@@ -84,17 +84,17 @@ def test_images_are_bounded_in_number_and_size(ask, pictures):
     assert "large.png (" in sent and "p9.png (" in sent
 
 
-def test_it_is_seen_once_in_a_chat(ask, pictures):
+def test_each_request_of_a_chat_has_the_image_once(ask, pictures):
     file = pictures / "chart.png"
     file.write_bytes(png())
     with ModelServer(Reply(text="A square."), Reply(text="Blue.")) as model:
         ask(model, "--model", "openai/m", "--vision", "on", file, command="chat",
             stdin="What is it?\nWhich colour?\n")
-    for asked in model.asked:
-        assert json.dumps(asked.body).count("data:image/png;base64,") == 1
+    for request in model.asked:
+        assert json.dumps(request.body).count("data:image/png;base64,") == 1
 
 
-def test_what_the_code_draws_is_seen_where_the_file_of_models_says_so(ask, pictures, reckon):
+def test_images_of_cells_are_sent_if_the_models_file_says_so(ask, pictures, reckon):
     models = pictures / "models.ini"
     models.write_text("[provider mine]\nprotocol = chat\nbase-url = URL\n"
                       "[model mine/sees]\nimages = yes\n")
@@ -109,16 +109,16 @@ def test_what_the_code_draws_is_seen_where_the_file_of_models_says_so(ask, pictu
     assert "data:image/png;base64," not in json.dumps(model.asked[3].body)
 
 
-# ---- of earlier questions, for a model that is told of these --------------------------------------
+# ---- images of earlier questions ------------------------------------------------------------------
 
 def chat(ask, model, file, *lines):
     return ask(model, "--model", "openai/m", "--vision", "on", file, command="chat",
                stdin="".join(f"{line}\n" for line in lines))
 
 
-def seen(asked):
-    """How often the picture is in a request, and whether the model hears that it comes again."""
-    sent = json.dumps(asked.body)
+def seen(request):
+    """How often the picture is in a request, and whether it says that the picture is shown again."""
+    sent = json.dumps(request.body)
     return (sent.count(base64.b64encode(png()).decode()),
             "Images of before are shown again: chart.png." in sent)
 
@@ -130,12 +130,12 @@ def chart(pictures):
     return file
 
 
-def test_another_model_is_shown_what_the_one_before_was(ask, chart):
+def test_another_model_gets_the_images_of_the_one_before(ask, chart):
     script = [Reply(text="A square."), Reply(text="Blue."), Reply(text="Yes.")]
     with ModelServer(*script) as model:
         chat(ask, model, chart, "What is it?", "/model anthropic/c", "Which colour?", "Sure?")
-    assert [asked.protocol for asked in model.asked] == ["chat", "messages", "messages"]
-    assert [seen(asked) for asked in model.asked] == [(1, False), (1, True), (1, True)]
+    assert [request.protocol for request in model.asked] == ["chat", "messages", "messages"]
+    assert [seen(request) for request in model.asked] == [(1, False), (1, True), (1, True)]
 
 
 def test_a_model_that_is_sent_no_images_is_named(reckon, chart, pictures):
@@ -147,31 +147,31 @@ def test_a_model_that_is_sent_no_images_is_named(reckon, chart, pictures):
         done = reckon("chat", "--verify", "off", "--model", "mine/sees", *FAST, chart,
                       stdin="What is it?\n/model mine/blind\nWhich colour?\n",
                       env={"RECKON_MODELS": str(models)}).expect(0)
-    assert [seen(asked)[0] for asked in model.asked] == [1, 0]
+    assert [seen(request)[0] for request in model.asked] == [1, 0]
     assert "chart.png" in json.dumps(model.asked[1].body)
     assert "mine/blind is sent no images: of those among the files it is told the names" in done.err
 
 
-def test_what_is_taken_back_does_not_take_the_picture_along(ask, chart):
+def test_undo_of_a_question_keeps_earlier_images(ask, chart):
     script = [Reply(text="A square."), Reply(text="Wrong."), Reply(text="Blue.")]
     with ModelServer(*script) as model:
         chat(ask, model, chart, "What is it?", "Is it red?", "/undo", "Which colour?")
-    assert [seen(asked) for asked in model.asked] == [(1, False), (1, False), (1, True)]
+    assert [seen(request) for request in model.asked] == [(1, False), (1, False), (1, True)]
     assert "Is it red?" not in json.dumps(model.asked[2].body)
 
 
-def test_the_first_question_is_taken_back_and_its_files_stay(ask, chart):
-    """The next one is the first, and comes with the files."""
+def test_undo_of_the_first_question_keeps_its_files(ask, chart):
+    """The next question becomes the first one and comes with the files."""
     with ModelServer(Reply(text="Wrong."), Reply(text="A square."), Reply(text="Blue.")) as model:
         chat(ask, model, chart, "What?", "/undo", "What is it?", "/model openai/n", "Which colour?")
-    assert [seen(asked) for asked in model.asked] == [(1, False), (1, False), (1, True)]
-    for asked in model.asked[1:]:
-        assert json.dumps(asked.body).count("chart.png") - seen(asked)[1] == 1
-        assert "What?" not in json.dumps(asked.body)
+    assert [seen(request) for request in model.asked] == [(1, False), (1, False), (1, True)]
+    for request in model.asked[1:]:
+        assert json.dumps(request.body).count("chart.png") - seen(request)[1] == 1
+        assert "What?" not in json.dumps(request.body)
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-def test_a_run_that_is_gone_on_with_shows_them_again(ask, chart, is_there):
+def test_a_resumed_run_sends_its_images_again(ask, chart, is_there):
     script = [Reply(text="A square."), Reply(text="Blue."), Reply(text="Yes.")]
     with ModelServer(*script) as model:
         see = ("--model", "openai/m", "--vision", "on")

@@ -1,8 +1,8 @@
 """reckon ask with a real model on this host: llama.cpp's server and SmolLM2, by three protocols.
 
-The model has 135 million parameters, so nothing is expected of what it says but that it goes the
-whole way: prompt, stream, code, box, output, and an end. It always takes the likeliest word, so that
-it says the same every time.
+The model has 135 million parameters, so the tests do not check what it answers, only that a run gets
+through prompt, stream, code, box, output and an end. The model always takes the likeliest word, so its
+answers are the same every time.
 """
 import fcntl
 import os
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
 @pytest.fixture(scope="module")
 def models():
-    """What `reckon model install` makes, once for all runs: it takes 200 MB."""
+    """Installs the model once for all test runs, because it takes 200 MB."""
     if os.uname().machine != "x86_64":
         pytest.skip("the pinned server is for x86-64")
     MODELS.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ def local(reckon, models):
 class Server:
     """llama.cpp's server as `reckon ask` starts it, once for all questions below.
 
-    On one processor: its threads wait for each other by turning, which is slow where others work.
+    It runs on one processor: its threads wait for each other in loops, which is slow on a busy host.
     """
 
     def __init__(self, models):
@@ -91,7 +91,7 @@ def server(models):
 
 
 def test_a_model_on_this_host_answers(local):
-    """Server and all, started and ended by `reckon ask`."""
+    """`reckon ask` starts the server itself."""
     answer = local("local", "Print the sum of squares from 1 to 10.")
     (step,) = answer["steps"]
     assert "print(" in step["code"]
@@ -102,14 +102,14 @@ def test_a_model_on_this_host_answers(local):
 
 @pytest.mark.parametrize("provider", FORMATS)
 def test_blocks_of_code_in_several_steps(reckon, server, provider):
-    """A small model writes the same again: each step streams, runs, and goes back with the rest."""
+    """A small model writes the same code again; each step streams, runs and goes back with the history."""
     answer = server.ask(reckon, provider, "--calling", "fenced", "--max-steps", "2",
                         "Print the sum of squares from 1 to 10.")
     assert len(answer["steps"]) == 2 and answer["usage"]["requests"] >= 3
     for step in answer["steps"]:
         assert "print(" in step["code"]
         assert step["record"]["status"] == "ok" and step["record"]["stdout"].strip().isdigit()
-    assert answer["usage"]["input_tokens"] > 500, "each request holds what came before"
+    assert answer["usage"]["input_tokens"] > 500, "each request contains the history"
 
 
 @pytest.mark.parametrize("provider", ["openai", "openai-responses"])
@@ -123,7 +123,7 @@ def test_an_object_that_a_grammar_enforces(reckon, server, provider):
 
 
 def test_a_server_that_enforces_no_schema(reckon, server):
-    """llama.cpp's Messages do not: then what the model says is its answer."""
+    """llama.cpp's Messages API does not enforce it, so the text of the model may be its answer."""
     answer = server.ask(reckon, "anthropic", "--calling", "schema", "--max-steps", "1",
                         "Run this code: print(6 * 7)")
     assert answer["steps"] or answer["answer"]
@@ -131,7 +131,7 @@ def test_a_server_that_enforces_no_schema(reckon, server):
 
 @pytest.mark.parametrize("provider", FORMATS)
 def test_tools_are_offered_and_an_answer_comes(reckon, server, provider):
-    """The template of this model has no place for tools: it is not known to call any."""
+    """The template of this model does not support tools, so it may call none."""
     answer = server.ask(reckon, provider, "--calling", "tools", "--max-steps", "1",
                         "Run this code: print(6 * 7)")
     assert answer["steps"] or answer["answer"]
@@ -146,7 +146,7 @@ def test_models_are_listed_added_and_removed(reckon, models, tmp_path):
     done = reckon("model", "install", mine).expect(0)
     assert "local/mine" in done.out
     assert "local/mine\t" in reckon("model", "ls").out
-    # What is not a model is said by the server, and ends the question.
+    # The server refuses a file that is not a model, which ends the question.
     done = reckon("ask", "--model", "local/mine", *FEW, "?", timeout=150).expect(125)
     assert "did not start" in done.err
     assert "no model is called" in reckon("ask", "--model", "local/other", *FEW, "?").err
@@ -159,11 +159,11 @@ def test_models_are_listed_added_and_removed(reckon, models, tmp_path):
     (("rm", "../x"), "is not a name"), (("rm", "x"), "no model is called"),
     (("install", "--fast"), "unknown option"),
 ])
-def test_what_model_refuses(reckon, args, words):
+def test_invalid_arguments_of_model(reckon, args, words):
     done = reckon("model", *args).expect(1, 2)
     assert words in done.err
 
 
-def test_without_a_model_it_says_how_to_get_one(reckon):
+def test_a_missing_model_is_reported_with_the_command_to_install(reckon):
     done = reckon("ask", "--model", "local/smollm2", *FEW, "?").expect(125)
     assert "reckon model install" in done.err

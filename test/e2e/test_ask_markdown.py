@@ -1,4 +1,4 @@
-"""What a person sees of an answer in Markdown: at a terminal drawn, elsewhere as it was written."""
+"""How answers in Markdown are shown: rendered on a terminal, unchanged elsewhere."""
 import re
 
 import pytest
@@ -68,7 +68,7 @@ def test_markdown_is_drawn_at_a_terminal(reckon):
 
 
 @pytest.mark.parametrize("more", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=str)
-def test_markdown_is_left_as_it_is_where_nothing_can_be_drawn(reckon, more):
+def test_markdown_is_unchanged_on_plain_terminals(reckon, more):
     with ModelServer(Reply(text=ANSWER)) as model:
         with Terminal(reckon, *args(), env=env(model, **more), columns=120) as term:
             assert term.end() == 0
@@ -119,7 +119,7 @@ def test_other_links_show_nothing(reckon, link):
     assert "[image: " in raw and "Done." in raw and "\x1b_G" not in raw
 
 
-def test_an_answer_that_means_no_good_is_shown_escaped(reckon):
+def test_control_sequences_in_an_answer_are_escaped(reckon):
     evil = ("**\x1b]0;owned\x07** [x](https://a.b/\x1b]8;;http://c.d\x07) `\x1b[2J`\n\n"
             "|\x1b]52;c;b3duZWQ=\x07|\n|-|\n|\x9b2J|\n\n```\n\x1b[3J\n```\n")
     with ModelServer(Reply(text=evil)) as model:

@@ -1,4 +1,4 @@
-"""Runs that are kept: what is on the disk, what survives a crash, what can be made of it."""
+"""Stored runs: their files, crashes, exports and resuming."""
 import json
 import os
 import pathlib
@@ -18,7 +18,7 @@ from terminal import Terminal
 from test_ask import WAYS
 from waiting import eventually
 
-# What is kept does not hang on the user.
+# These tests do not depend on the user.
 pytestmark = [pytest.mark.one_user, pytest.mark.usefixtures("no_daemon_stays")]
 
 KEY = "sk-never-to-be-seen-4711"
@@ -36,7 +36,7 @@ def ask(reckon, model, *args, **options):
     return reckon("ask", "--model", "openai/m", *FAST, *args, env=env(model), **options)
 
 
-def kept(reckon):
+def stored_runs(reckon):
     """Every run's folder, in no order."""
     folder = reckon.state / "runs"
     return list(folder.iterdir()) if folder.exists() else []
@@ -60,13 +60,13 @@ SCRIPT = [Reply(text="I try.", calls=["1 / 0"]), Reply(text="Better:", calls=["p
           Reply(text="It is **42**.")]
 
 
-# ---- what is on the disk ----------------------------------------------------------------------
+# ---- files on the disk ------------------------------------------------------------------------
 
-def test_a_question_is_kept_line_by_line(reckon):
+def test_a_question_is_stored_line_by_line(reckon):
     reckon.file("in.txt", "data")
     with ModelServer(*SCRIPT) as model:
         ask(reckon, model, "--price", "10000:0", "How much?", "in.txt").expect(0)
-    [run] = kept(reckon)
+    [run] = stored_runs(reckon)
     lines = lines_of(run)
     assert types_of(lines) == [
         "run", "setting", "file", "session", "question", "usage", "said", "cell", "execution",
@@ -81,10 +81,10 @@ def test_a_question_is_kept_line_by_line(reckon):
     assert lines[-2]["usage"]["input_tokens"] == 300 and lines[-2]["cost"] == 3.0
 
 
-def test_it_is_the_users_alone_and_holds_no_key(reckon):
+def test_a_run_is_private_and_contains_no_key(reckon):
     with ModelServer(Reply(text="yes")) as model:
         ask(reckon, model, "--base-url", model.url + "/v1", "?").expect(0)
-    [run] = kept(reckon)
+    [run] = stored_runs(reckon)
     for path, mode in ((run.parent, 0o700), (run, 0o700), (run / "run.jsonl", 0o600)):
         assert stat.S_IMODE(path.stat().st_mode) == mode, path
     text = (run / "run.jsonl").read_text()
@@ -92,14 +92,14 @@ def test_it_is_the_users_alone_and_holds_no_key(reckon):
     assert lines_of(run)[1]["base_url"] == model.url + "/v1"
 
 
-def test_no_keep_leaves_nothing_and_saves_all_the_same(reckon):
+def test_no_keep_stores_no_run_but_save_works(reckon):
     with ModelServer(*SCRIPT) as model:
         ask(reckon, model, "--no-keep", "--save", "all.md", "?").expect(0)
-    assert kept(reckon) == []
+    assert stored_runs(reckon) == []
     assert "It is **42**." in (reckon.cwd / "all.md").read_text()
 
 
-def test_a_state_that_cannot_be_written_costs_the_keeping_alone(reckon):
+def test_a_run_that_cannot_be_stored_still_gets_its_answer(reckon):
     reckon.file("runs", "in the way")
     (reckon.cwd / "runs").rename(reckon.state / "runs")
     with ModelServer(Reply(text="yes")) as model:
@@ -107,24 +107,24 @@ def test_a_state_that_cannot_be_written_costs_the_keeping_alone(reckon):
     assert done.out == "yes\n" and "not kept" in done.err
 
 
-def test_what_was_not_allowed_to_run(reckon):
+def test_a_refused_cell_is_stored(reckon):
     with ModelServer(Reply(calls=["print(1)"]), Reply(text="As you like.")) as model:
         with Terminal(reckon, "ask", "--model", "openai/m", *FAST, "--approve", "always", "?",
                       env=env(model)) as term:
             term.wait("[q]uit:").write("n\n")
             term.wait("As you like.")
             assert term.end() == 0
-    [run] = kept(reckon)
+    [run] = stored_runs(reckon)
     [record] = [line for line in lines_of(run) if line["type"] == "record"]
     assert record["status"] == "refused" and record["record"] is None and record["left_out"] == 0
 
 
-def test_records_that_are_too_long_are_kept_in_brief(reckon):
+def test_records_that_are_too_long_are_stored_in_brief(reckon):
     code = ("from IPython.display import display\nfor i in range(8):\n"
             "    display({'text/plain': 'small', 'text/html': str(i) * (4 << 20)}, raw=True)")
     with ModelServer(Reply(calls=[code]), Reply(text="long")) as model:
         ask(reckon, model, "--max-output", "64M", "?").expect(0)
-    [run] = kept(reckon)
+    [run] = stored_runs(reckon)
     [record] = [line for line in lines_of(run) if line["type"] == "record"]
     if record["record"] is None:
         assert record["left_out"] > 24 << 20 and "small" in record["text"]
@@ -133,7 +133,7 @@ def test_records_that_are_too_long_are_kept_in_brief(reckon):
     nbformat.validate(nbformat.read(reckon.cwd / "brief.ipynb", as_version=4))
 
 
-def test_the_oldest_go_when_there_are_too_many(reckon):
+def test_the_oldest_run_is_removed_at_the_limit(reckon):
     runs = reckon.user.own(reckon.state / "runs") if (reckon.state / "runs").exists() else None
     assert runs is None
     folder = reckon.state / "runs"
@@ -149,14 +149,14 @@ def test_the_oldest_go_when_there_are_too_many(reckon):
         reckon.user.own(path)
     with ModelServer(Reply(text="yes")) as model:
         ask(reckon, model, "?").expect(0)
-    names = {run.name for run in kept(reckon)}
+    names = {run.name for run in stored_runs(reckon)}
     assert len(names) == 500 and "200101-00000" not in names and "200101-00001" in names
 
 
 # ---- crashes ----------------------------------------------------------------------------------
 
 def shown(process, words):
-    """Reads stderr until `words` are there."""
+    """Reads stderr until it contains `words`."""
     text = b""
     while words.encode() not in text:
         piece = os.read(process.stderr.fileno(), 4096)
@@ -174,9 +174,9 @@ def test_a_crash_loses_nothing_that_was_shown(reckon):
             shown(process, "second runs")
             process.send_signal(signal.SIGKILL)
             process.wait()
-    [run] = kept(reckon)
+    [run] = stored_runs(reckon)
     lines = lines_of(run)
-    lines = [line for line in lines if line["type"] != "execution"]  # it may have just begun
+    lines = [line for line in lines if line["type"] != "execution"]  # the cell may have just begun
     assert types_of(lines)[-5:] == ["cell", "record", "usage", "said", "cell"]
     assert lines[-4]["record"]["stdout"] == "first is done\n"
     assert "time.sleep(60)" in lines[-1]["code"]
@@ -189,10 +189,10 @@ def test_a_crash_loses_nothing_that_was_shown(reckon):
     assert whole["questions"][0]["usage"]["requests"] == 2
 
 
-def test_half_of_a_last_line_is_told_and_left_out(reckon):
+def test_an_incomplete_last_line_is_reported_and_left_out(reckon):
     with ModelServer(*SCRIPT) as model:
         ask(reckon, model, "?").expect(0)
-    [run] = kept(reckon)
+    [run] = stored_runs(reckon)
     path = run / "run.jsonl"
     whole = path.read_bytes()
     path.write_bytes(whole[:whole.index(b'{"type":"session"', whole.index(b'{"type":"answer"')) - 20])
@@ -201,12 +201,12 @@ def test_half_of_a_last_line_is_told_and_left_out(reckon):
     assert "print(6 * 7)" in done.out
 
 
-# ---- what can be made of it -------------------------------------------------------------------
+# ---- exports and the list ----------------------------------------------------------------------
 
-def test_a_kept_run_is_saved_in_every_form(reckon):
+def test_a_stored_run_is_saved_in_every_format(reckon):
     with ModelServer(*SCRIPT) as model:
         ask(reckon, model, "--save", "live.md", "How much?").expect(0)
-    [run] = kept(reckon)
+    [run] = stored_runs(reckon)
     for name in ("a.ipynb", "a.py", "a.md", "a.json"):
         assert f"saved as {name}" in reckon("runs", "save", run.name[7:], name).expect(0).err
     book = nbformat.read(reckon.cwd / "a.ipynb", as_version=4)
@@ -225,7 +225,7 @@ def test_a_kept_run_is_saved_in_every_form(reckon):
     assert "unknown file format" in reckon("runs", "save", "a.doc").expect(2).err
 
 
-def test_the_list_and_taking_away(reckon):
+def test_runs_are_listed_and_removed(reckon):
     assert "no run was kept yet" in reckon("runs").expect(0).err
     for question in ("First\nthing", "Second \x1b[2Jthing"):
         with ModelServer(Reply(text="yes")) as model:
@@ -240,14 +240,14 @@ def test_the_list_and_taking_away(reckon):
     assert [row["questions"] for row in listed] == [1, 1]
     assert listed[1]["question"] == "First thing" and listed[1]["stop"] == "answer"
     reckon("runs", "rm", listed[1]["id"]).expect(0)
-    assert [run.name for run in kept(reckon)] == [listed[0]["id"]]
+    assert [run.name for run in stored_runs(reckon)] == [listed[0]["id"]]
     assert "invalid run" in reckon("runs", "rm", listed[1]["id"]).expect(2).err
 
 
-# ---- what somebody else may have written -----------------------------------------------------
+# ---- damaged and hostile runs ----------------------------------------------------------------
 
 def write_run(reckon, text, name="261122-aaaaa"):
-    """A run that was not written by us."""
+    """Writes a run as another program would."""
     folder = reckon.state / "runs"
     for path in (folder, folder / name):
         path.mkdir(mode=0o700, exist_ok=True)
@@ -274,7 +274,7 @@ SETTING = ('{"type":"setting","at":"2026-11-22T09:00:00.000Z","model":"openai/m"
     (BEGIN + "x" * (33 << 20) + "\n", "line 2"),
     (BEGIN + '{"type":"question","at":"t","text":' + "[" * 100000 + "\n", "line 2"),
 ], ids=range(12))
-def test_what_is_no_run_is_an_error_with_its_line(reckon, text, words):
+def test_a_damaged_run_is_an_error_with_its_line(reckon, text, words):
     name = write_run(reckon, text)
     done = reckon("runs", "show", name).expect(125)
     assert words in done.err and f"run {name}" in done.err
@@ -284,7 +284,7 @@ def test_what_is_no_run_is_an_error_with_its_line(reckon, text, words):
     reckon("runs", "rm", name).expect(0)
 
 
-def test_a_terminal_is_not_steered_by_a_stored_run(reckon):
+def test_control_sequences_of_a_stored_run_are_escaped(reckon):
     hostile = "\\u001b]0;owned\\u0007\\u001b[2J\\u009b31mred"
     name = write_run(reckon, BEGIN + SETTING +
                      f'{{"type":"question","at":"t","text":"{hostile}"}}\n'
@@ -297,7 +297,7 @@ def test_a_terminal_is_not_steered_by_a_stored_run(reckon):
         assert b"\x1b]0;" not in term.raw and b"\x1b[2J" not in term.raw
 
 
-# ---- gone on with -----------------------------------------------------------------------------
+# ---- resuming ---------------------------------------------------------------------------------
 
 class Chat:
     """Runs `reckon chat` against one scripted model, which outlives it."""
@@ -309,13 +309,13 @@ class Chat:
         self.first = ("--model", f"{provider}/m", *FAST, "--calling", calling)
 
     def __call__(self, words, *args, status=0, command="chat", **options):
-        given = () if "--resume" in args else self.first
-        return self.reckon(command, *given, *args, env={**self.env, **options.pop("env", {})},
+        settings = () if "--resume" in args else self.first
+        return self.reckon(command, *settings, *args, env={**self.env, **options.pop("env", {})},
                            stdin="".join(f"{line}\n" for line in words), **options).expect(status)
 
 
-def wish(code, calling):
-    """A cell, as a model of that calling wants it."""
+def cell_reply(code, calling):
+    """The reply by which a model runs `code` in that way of calling."""
     if calling == "tools":
         return Reply(text="So:", calls=[code])
     if calling == "fenced":
@@ -323,12 +323,12 @@ def wish(code, calling):
     return Reply(text=json.dumps({"action": "run", "content": code}))
 
 
-def words_of(text, calling):
+def answer_reply(text, calling):
     return Reply(text=text if calling != "schema" else
                  json.dumps({"action": "answer", "content": text}))
 
 
-def texts_of(asked):
+def texts_of(request):
     found = []
 
     def walk(value):
@@ -338,50 +338,50 @@ def texts_of(asked):
             elif isinstance(item, str):
                 found.append(item)
 
-    walk(asked.body)
+    walk(request.body)
     return found
 
 
 @pytest.mark.parametrize("calling", ["tools", "fenced", "schema"])
 @pytest.mark.parametrize("provider", WAYS)
-def test_a_chat_is_resumed_with_its_talk_and_its_variables(reckon, provider, calling):
+def test_a_chat_is_resumed_with_its_conversation_and_variables(reckon, provider, calling):
     reckon.file("in.txt", "data")
-    script = [wish("x = 6 * 7\nopen('made.txt', 'w').write('kept')", calling),
-              wish("print('shown')" + PICTURE, calling), words_of("It is set.", calling),
-              wish("print(x, open('made.txt').read(), open('in.txt').read())", calling),
-              words_of("It is 42.", calling)]
+    script = [cell_reply("x = 6 * 7\nopen('made.txt', 'w').write('kept')", calling),
+              cell_reply("print('shown')" + PICTURE, calling), answer_reply("It is set.", calling),
+              cell_reply("print(x, open('made.txt').read(), open('in.txt').read())", calling),
+              answer_reply("It is 42.", calling)]
     with ModelServer(*script) as model:
         chat = Chat(reckon, model, provider, calling)
         chat(["Set x."], "--vision", "on", "in.txt")
         done = chat(["What is x?"], "--resume")
     assert done.out == "It is 42.\n" and "42 kept data" in done.err
-    asked = model.asked[3]
-    texts = texts_of(asked)
+    request = model.asked[3]
+    texts = texts_of(request)
     whole = "\n".join(texts)
     assert any(text.startswith("Set x.") and "in.txt" in text for text in texts)
     assert "made.txt" in whole and "It is set." in whole and "What is x?" in texts
-    assert "1 image, not repeated" in whole and "DUlEQVR42mNkYPhfDwAC" not in json.dumps(asked.body)
+    assert "1 image, not repeated" in whole and "DUlEQVR42mNkYPhfDwAC" not in json.dumps(request.body)
     assert "session" not in texts[-1]
     if calling == "tools" and provider == "openai":
-        roles = [message["role"] for message in asked.body["messages"]]
+        roles = [message["role"] for message in request.body["messages"]]
         assert roles == ["system", "user", "assistant", "tool", "assistant", "tool", "assistant",
                          "user"]
-        ids = [call["id"] for message in asked.body["messages"]
+        ids = [call["id"] for message in request.body["messages"]
                for call in message.get("tool_calls", [])]
-        answers = [message["tool_call_id"] for message in asked.body["messages"]
+        answers = [message["tool_call_id"] for message in request.body["messages"]
                    if message["role"] == "tool"]
         assert ids == answers and len(set(ids)) == 2
     if calling == "tools" and provider == "gemini":
-        calls = [part for turn in asked.body["contents"] for part in turn["parts"]
+        calls = [part for turn in request.body["contents"] for part in turn["parts"]
                  if "functionCall" in part]
         assert all(call["thoughtSignature"] for call in calls) and len(calls) == 2
-    [run] = kept(reckon)
+    [run] = stored_runs(reckon)
     lines = lines_of(run)
     assert [line["type"] for line in lines].count("question") == 2
     assert lines[0]["command"] == "chat"
 
 
-def test_an_output_of_before_is_read_again(reckon):
+def test_an_output_is_read_again_after_a_resume(reckon):
     def script(_):
         turn = len(model.asked)
         if turn == 1:
@@ -399,7 +399,7 @@ def test_an_output_of_before_is_read_again(reckon):
     assert "row 1999\nrow 2000" in "\n".join(texts_of(model.asked[4]))
 
 
-def test_a_session_that_is_gone_is_told_to_everybody(reckon):
+def test_a_lost_session_is_reported_to_user_and_model(reckon):
     stays, goes = reckon.file("stays.txt", "here"), reckon.file("goes.txt", "not for long")
     script = [Reply(calls=["x = 1"]), Reply(text="ok"),
               Reply(calls=["import os\nprint(sorted(os.listdir()), 'x' in globals())"]),
@@ -416,7 +416,7 @@ def test_a_session_that_is_gone_is_told_to_everybody(reckon):
     whole = "\n".join(texts_of(model.asked[2]))
     assert "The session of this conversation is gone" in whole
     assert "there again: stays.txt" in whole and "not there any more: goes.txt" in whole
-    [run] = kept(reckon)
+    [run] = stored_runs(reckon)
     assert [line for line in lines_of(run) if line["type"] == "note"]
 
 
@@ -437,35 +437,35 @@ def test_cells_run_again_in_a_new_session(reckon):
 
 
 def cells_again(reckon, *args, words):
-    """`ask --resume --rerun` at a terminal: what it showed, what the model was told."""
+    """Runs `ask --resume --rerun` at a terminal: the terminal's text and the texts of both requests."""
     with ModelServer(Reply(calls=["print(sorted(set('abc') & set(globals())))"]),
                      Reply(text="Ready.")) as model:
         with Terminal(reckon, "ask", "--resume", "--rerun", "--base-url", model.url + "/v1", *args,
                       "And?", env=env(model)) as term:
-            for asked, word in enumerate(words, 1):
-                term.until(lambda: term.text.count("[q]uit:") == asked, "asks").write(f"{word}\n")
+            for count, word in enumerate(words, 1):
+                term.until(lambda: term.text.count("[q]uit:") == count, "asks").write(f"{word}\n")
             term.wait("Ready.")
             assert term.end() == 0
             assert term.text.count("[q]uit:") == len(words)
         return term.text, "\n".join(texts_of(model.asked[0])), "\n".join(texts_of(model.asked[1]))
 
 
-def test_cells_that_run_again_need_the_leave_of_new_ones(reckon):
+def test_cells_that_run_again_need_approval_like_new_ones(reckon):
     with ModelServer(Reply(calls=["a = 1", "b = 2", "c = 3"]), Reply(text="ok")) as model:
         ask(reckon, model, "?").expect(0)
-    shown, told, result = cells_again(reckon, "--approve", "always", words="ynyy")
+    shown, request_text, result = cells_again(reckon, "--approve", "always", words="ynyy")
     assert all(f"cell {number} of run" in shown for number in (1, 2, 3)) and "b = 2" in shown
     assert "2 cells ran again" in shown and "1 did not run, as you said" in shown
-    assert "1 did not run, because the user did not allow it" in told and "['a', 'c']" in result
-    # One word for all of them, the model's own among them.
-    shown, told, result = cells_again(reckon, "--approve", "always", words="a")
+    assert "1 did not run, because the user did not allow it" in request_text and "['a', 'c']" in result
+    # "a" approves all of them and the new cell of the model.
+    shown, request_text, result = cells_again(reckon, "--approve", "always", words="a")
     assert "4 cells ran again" in shown and "['a', 'b', 'c']" in result
-    # "q" ends the running again; the question is asked all the same, and its cell asked for.
-    shown, told, result = cells_again(reckon, "--approve", "always", words="yqy")
-    assert "1 cell ran again" in shown and "the user stopped that" in told and "['a']" in result
+    # "q" ends the rerun; the model still gets the question, and its cell needs approval.
+    shown, request_text, result = cells_again(reckon, "--approve", "always", words="yqy")
+    assert "1 cell ran again" in shown and "the user stopped that" in request_text and "['a']" in result
 
 
-def test_cells_that_run_again_are_asked_for_where_they_could_write(reckon):
+def test_cells_that_run_again_need_approval_with_writable_mounts(reckon):
     (reckon.cwd / "shared").mkdir()
     reckon.user.own(reckon.cwd / "shared")
     with ModelServer(Reply(calls=["a = 1"]), Reply(text="ok")) as model:
@@ -478,7 +478,7 @@ def test_cells_that_run_again_are_asked_for_where_they_could_write(reckon):
 
 
 def killed_chat(reckon, chat, word="busy"):
-    """A chat whose program is killed while its cell runs; its code does not spell the word."""
+    """A chat whose program is killed while its cell runs; its code does not contain the word."""
     with reckon.start("chat", *chat.first, env=chat.env, stdin=-1) as process:
         process.stdin.write(b"Set x and wait.\n")
         process.stdin.flush()
@@ -493,8 +493,8 @@ def waits_then(seconds, *more):
                          "print('all', 'of it')"]), *more]
 
 
-def test_after_a_crash_a_chat_goes_on(reckon):
-    """The cell ran on in the daemon: what it gave is fetched, and waited for."""
+def test_a_chat_continues_after_a_crash(reckon):
+    """The cell continues in the daemon, and the resumed chat waits for its record."""
     with ModelServer(*waits_then(4, Reply(calls=["print('x is', x)"]),
                                  Reply(text="It went on."))) as model:
         chat = Chat(reckon, model)
@@ -507,15 +507,15 @@ def test_after_a_crash_a_chat_goes_on(reckon):
     whole = "\n".join(texts_of(model.asked[2]))
     assert "all of it" in whole and "nobody knows" not in whole
     assert "[no answer: the program was ended before there was one]" in whole
-    # In the run it is now, with the id that the daemon has for it.
-    lines = lines_of(kept(reckon)[0])
+    # The run now contains the record, with the id of the execution.
+    lines = lines_of(stored_runs(reckon)[0])
     ids = [line["id"] for line in lines if line["type"] == "execution"]
     records = [line["record"] for line in lines if line["type"] == "record"]
     assert [record["id"] for record in records] == ids and len(ids) == 3
     assert records[1]["stdout"] == "busy\nall of it\n"
 
 
-def test_a_cell_that_runs_on_is_stopped_by_ctrl_c(reckon):
+def test_ctrl_c_stops_a_cell_that_still_runs_after_a_resume(reckon):
     with ModelServer(*waits_then(60, Reply(text="Stopped, then."))) as model:
         chat = Chat(reckon, model)
         killed_chat(reckon, chat)
@@ -527,11 +527,11 @@ def test_a_cell_that_runs_on_is_stopped_by_ctrl_c(reckon):
             out, err = process.communicate(timeout=TIMEOUT)
     assert b"its record is here now" in err and out == b"Stopped, then.\n"
     assert "busy" in "\n".join(texts_of(model.asked[2]))
-    [record] = [line["record"] for line in lines_of(kept(reckon)[0]) if line["type"] == "record"][1:]
+    [record] = [line["record"] for line in lines_of(stored_runs(reckon)[0]) if line["type"] == "record"][1:]
     assert record["status"] == "interrupted"
 
 
-def test_what_the_daemon_has_of_a_session_that_is_gone(reckon):
+def test_the_daemon_has_records_of_a_removed_session(reckon):
     with ModelServer(*waits_then(0.2, Reply(text="So it was."))) as model:
         chat = Chat(reckon, model)
         killed_chat(reckon, chat)
@@ -547,7 +547,7 @@ def test_what_the_daemon_has_of_a_session_that_is_gone(reckon):
     assert "all of it" in "\n".join(texts_of(model.asked[2]))
 
 
-def test_what_no_daemon_has_is_said_to_be_unknown(reckon):
+def test_a_cell_without_a_record_is_reported_as_unknown(reckon):
     name = write_run(reckon, BEGIN + SETTING + "".join([
         '{"type":"session","at":"t","id":"se_01M80J7V9Z7WCA235G7GJNP5HC","name":"x","url":null}\n',
         '{"type":"question","at":"t","text":"q"}\n',
@@ -560,7 +560,7 @@ def test_what_no_daemon_has_is_said_to_be_unknown(reckon):
     assert "its record" not in done.err
 
 
-def test_a_long_run_is_told_from_its_end(reckon):
+def test_a_long_run_is_shortened_at_its_beginning(reckon):
     script = [Reply(text=f"answer {i} " + "long " * 400) for i in range(6)]
     with ModelServer(*script, Reply(text="end")) as model:
         chat = Chat(reckon, model)
@@ -571,7 +571,7 @@ def test_a_long_run_is_told_from_its_end(reckon):
     assert "question 0" not in whole and "question 5" in whole and "left out here" in whole
 
 
-def test_a_question_can_be_gone_on_with_and_by_another_model(reckon):
+def test_another_model_can_resume_a_question(reckon):
     script = [Reply(calls=["x = 1"]), Reply(text="first"), Reply(text="second")]
     with ModelServer(*script) as model:
         ask(reckon, model, "Set x.").expect(0)
@@ -581,7 +581,7 @@ def test_a_question_can_be_gone_on_with_and_by_another_model(reckon):
     assert model.asked[2].protocol == "messages"
     roles = [message["role"] for message in model.asked[2].body["messages"]]
     assert roles == ["user", "assistant", "user", "assistant", "user"]
-    lines = lines_of(kept(reckon)[0])
+    lines = lines_of(stored_runs(reckon)[0])
     assert [line["model"] for line in lines if line["type"] == "setting"] == [
         "openai/m", "anthropic/other"]
 
@@ -589,7 +589,7 @@ def test_a_question_can_be_gone_on_with_and_by_another_model(reckon):
 FAILS = Reply(status=401, error={"error": {"message": "the key has expired", "type": "x"}})
 
 
-def test_a_chat_that_failed_is_gone_on_with_in_its_session(reckon):
+def test_a_failed_chat_resumes_in_its_session(reckon):
     script = [Reply(calls=["x = 41"]), FAILS, Reply(calls=["print(x + 1)"]), Reply(text="It is 42.")]
     with ModelServer(*script) as model:
         chat = Chat(reckon, model)
@@ -600,7 +600,7 @@ def test_a_chat_that_failed_is_gone_on_with_in_its_session(reckon):
     assert "Set x." in whole and "Add one." in whole
 
 
-def test_a_question_that_failed_is_gone_on_with_in_its_session(reckon):
+def test_a_failed_question_resumes_in_its_session(reckon):
     script = [Reply(calls=["x = 41"]), FAILS, Reply(calls=["print(x + 1)"]), Reply(text="It is 42.")]
     with ModelServer(*script) as model:
         failed = ask(reckon, model, "-s", "tuesday", "Set x.").expect(125)
@@ -611,7 +611,7 @@ def test_a_question_that_failed_is_gone_on_with_in_its_session(reckon):
     assert session["name"] == "tuesday"
 
 
-def test_what_was_said_and_a_key_go_nowhere_by_the_word_of_a_run(reckon):
+def test_resume_sends_conversation_and_key_to_no_other_server(reckon):
     with ModelServer(Reply(text="one")) as model, ModelServer(Reply(text="two")) as other:
         ask(reckon, model, "?").expect(0)
         assert "now it would ask" in reckon("ask", "--resume", "more", env=env(other)).expect(2).err
@@ -619,7 +619,7 @@ def test_what_was_said_and_a_key_go_nowhere_by_the_word_of_a_run(reckon):
         assert "the provider's own service" in reckon("ask", "--resume", "more",
                                                       env=bare).expect(2).err
         assert other.asked == [] and len(model.asked) == 1
-        # Without a key there is nothing to lose but what the run itself holds.
+        # Without a key, the request contains nothing that the run does not contain.
         model.script.append(Reply(text="no key"))
         assert reckon("ask", "--resume", "more").expect(0).out == "no key\n"
         reckon("ask", "--resume", "--base-url", other.url + "/v1", "more", env=bare).expect(0)
@@ -630,12 +630,12 @@ def test_what_cannot_be_resumed(reckon):
     assert "no run was kept" in reckon("chat", "--resume", "--model", "openai/m").expect(2).err
     with ModelServer(Reply(text="one"), Reply(text="two")) as model:
         ask(reckon, model, "?").expect(0)
-        [run] = kept(reckon)
+        [run] = stored_runs(reckon)
         resume = ("chat", "--resume", run.name)
         assert "--language" in reckon(*resume, "-l", "bash", env=env(model)).expect(2).err
         assert "invalid run" in reckon("chat", "--resume=200101-aaaaa", env=env(model)).expect(2).err
         with reckon.start(*resume, env=env(model), stdin=-1) as process:
-            # Asking by a second one could take it before the first has it.
+            # The second process could lock the run first, so wait until the first one has it.
             inode = f":{(run / 'run.jsonl').stat().st_ino} "
             eventually(lambda: inode in pathlib.Path("/proc/locks").read_text(), "the lock")
             assert "in use" in reckon(*resume, env=env(model)).err
@@ -647,8 +647,8 @@ def test_what_cannot_be_resumed(reckon):
         assert "nothing to go on" in reckon("chat", "--resume", name, env=env(model)).expect(2).err
 
 
-def test_a_hostile_run_steers_neither_terminal_nor_daemon(reckon):
-    """Names and addresses in it: none is asked, opened or obeyed."""
+def test_a_hostile_run_gets_no_key_of_the_daemon(reckon):
+    """The names and addresses in the run are untrusted: the daemon's key is not sent to them."""
     name = write_run(reckon, BEGIN + SETTING + "".join([
         '{"type":"session","at":"t","id":"se_../../keys","name":"../x","url":null}\n',
         '{"type":"file","at":"t","path":"/etc/shadow","name":"../../escape"}\n',
@@ -665,12 +665,12 @@ def test_a_hostile_run_steers_neither_terminal_nor_daemon(reckon):
         more["RECKON_API_KEY"] = "rk-secret"
         assert "says which one is meant" in reckon("chat", "--resume", name, env=more,
                                                    stdin="more\n").expect(125, 2).err
-    assert all("rk-secret" not in json.dumps(asked.headers) for asked in model.asked)
+    assert all("rk-secret" not in json.dumps(request.headers) for request in model.asked)
 
 
 # ---- sessions of a daemon ---------------------------------------------------------------------
 
-def test_a_question_in_a_session_that_stays(reckon):
+def test_a_question_in_a_named_session(reckon):
     reckon.file("in.txt", "data")
     reckon("run", "-s", "tuesday", *FAST, "-c", "y = 7").expect(0)
     script = [Reply(calls=["x = 6 * y\nprint(open('in.txt').read())\n"
@@ -681,7 +681,7 @@ def test_a_question_in_a_session_that_stays(reckon):
     assert (reckon.cwd / "out/out.txt").read_text() == "made"
     assert len(list((reckon.cwd / "out").glob("figure-*.png"))) == 1
     assert reckon("run", "-s", "tuesday", "-c", "print(x)").expect(0).out == "42\n"
-    [session] = [line for line in lines_of(kept(reckon)[0]) if line["type"] == "session"]
+    [session] = [line for line in lines_of(stored_runs(reckon)[0]) if line["type"] == "session"]
     assert session["name"] == "tuesday" and session["id"].startswith("se_")
     for option in (("-m", "."), ("--private",), ("--strict",), ("--isolate-cpu", "core")):
         assert "cannot be used with" in ask(reckon, model, "-s", "tuesday", *option, "?").expect(2).err
@@ -689,27 +689,27 @@ def test_a_question_in_a_session_that_stays(reckon):
                                       "?").expect(2).err
 
 
-def test_a_session_that_ends_meanwhile_is_replaced_loudly(reckon):
+def test_a_session_that_ends_during_the_run_is_replaced(reckon):
     reckon.file("in.txt", "data")
 
     look = Reply(calls=["print(open('in.txt').read(), 'x' in globals())"])
     rest = iter([Reply(calls=["x = 1"]), look, look, Reply(text="on")])
 
-    def says(body):
+    def answer(body):
         reply = next(rest)
         if len(body["messages"]) == 4:  # after the first cell
             reckon("session", "rm", "tuesday").expect(0)
         return reply
 
-    with ModelServer(says) as model:
+    with ModelServer(answer) as model:
         done = ask(reckon, model, "-s", "tuesday", "?", "in.txt").expect(0)
     assert "the session was lost" in done.err and "data False" in done.err
     assert "was not run" in "\n".join(texts_of(model.asked[2]))
-    assert types_of(lines_of(kept(reckon)[0])).count("session") == 2
+    assert types_of(lines_of(stored_runs(reckon)[0])).count("session") == 2
 
 
-def test_ctrl_c_stops_a_cell_of_a_daemon_and_leaves_the_session(reckon):
-    # The code is shown before it runs, and must not hold the word.
+def test_ctrl_c_stops_a_cell_of_a_daemon_and_keeps_the_session(reckon):
+    # The code is shown before it runs, and must not contain the word.
     script = [Reply(calls=["x = 5\nimport time\nprint('ru' + 'ns', flush=True)\ntime.sleep(60)"]),
               Reply(text="never")]
     with ModelServer(*script) as model:
@@ -722,17 +722,17 @@ def test_ctrl_c_stops_a_cell_of_a_daemon_and_leaves_the_session(reckon):
     assert reckon("run", "-s", "tuesday", "-c", "print(x)").expect(0).out == "5\n"
 
 
-def test_without_a_daemon_a_chat_says_what_it_loses(reckon):
+def test_a_chat_without_a_daemon_warns_about_its_session(reckon):
     blocked = reckon.file("blocked", "no directory")
     with ModelServer(Reply(calls=["print(6 * 7)"]), Reply(text="done")) as model:
         done = reckon("chat", "--model", "openai/m", *FAST, stdin="?\n",
                       env=env(model, RECKON_URL="http://127.0.0.1:1")).expect(0)
     assert done.out == "done\n" and "end with it" in done.err and blocked.exists()
-    [session] = [line for line in lines_of(kept(reckon)[0]) if line["type"] == "session"]
+    [session] = [line for line in lines_of(stored_runs(reckon)[0]) if line["type"] == "session"]
     assert session["id"] is None
 
 
-def test_a_chat_with_a_mount_is_of_its_own(reckon):
+def test_a_chat_with_a_mount_starts_no_daemon(reckon):
     (reckon.cwd / "shared").mkdir()
     with ModelServer(Reply(calls=["print(6 * 7)"]), Reply(text="done")) as model:
         reckon("chat", "--model", "openai/m", *FAST, "-m", "shared", stdin="?\n",

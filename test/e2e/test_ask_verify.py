@@ -1,4 +1,4 @@
-"""Answers whose numbers and links are looked up in the outputs of their run."""
+"""The check of an answer's numbers and links against the outputs of its run."""
 import json
 
 import jsonschema
@@ -32,16 +32,16 @@ def ask_json(ask):
     return run
 
 
-def last_text(asked):
-    """What the model was told last."""
-    content = asked.body["messages"][-1]["content"]
+def last_text(request):
+    """The text of the last message to the model."""
+    content = request.body["messages"][-1]["content"]
     return content if isinstance(content, str) else content[-1]["text"]
 
 
 PRINTS = Reply(calls=["print('mean', 1234.5678, 'share', 0.1234)"])
 
 
-def test_a_supported_answer_is_asked_for_once(ask_json):
+def test_a_supported_answer_is_requested_once(ask_json):
     with ModelServer(PRINTS, Reply(text="The mean is 1,234.57, the share 12.3 % in 2024.")) as model:
         answer = ask_json(model, "How much?")
     assert answer["checked"] == {"numbers": 2, "links": 0, "unsupported_count": 0,
@@ -49,7 +49,7 @@ def test_a_supported_answer_is_asked_for_once(ask_json):
     assert answer["usage"]["requests"] == 2
 
 
-def test_the_model_is_told_once_and_may_correct_itself(ask_json):
+def test_the_model_can_correct_unsupported_numbers(ask_json):
     script = [PRINTS, Reply(text="The mean is 1,234.57, the sum 98,765."),
               Reply(calls=["print(98764)"]),
               Reply(text="The mean is 1,234.57, the sum 98,764.")]
@@ -58,13 +58,12 @@ def test_the_model_is_told_once_and_may_correct_itself(ask_json):
     assert answer["answer"] == "The mean is 1,234.57, the sum 98,764."
     assert answer["checked"]["unsupported_count"] == 0
     assert len(answer["steps"]) == 2 and answer["stop"] == "answer"
-    told = last_text(model.asked[2])
-    assert "98,765" in told and "1,234.57" not in told
-    # Only what counts stays in the talk.
+    correction = last_text(model.asked[2])
+    assert "98,765" in correction and "1,234.57" not in correction
     assert len(model.asked) == 4
 
 
-def test_what_stays_unsupported_is_marked_and_not_asked_again(ask):
+def test_a_number_that_stays_unsupported_is_marked(ask):
     script = [PRINTS, Reply(text="It is 98,765."), Reply(text="It is 98,766, I am sure.")]
     with ModelServer(*script) as model:
         done = ask(model, "How much?")
@@ -75,7 +74,7 @@ def test_what_stays_unsupported_is_marked_and_not_asked_again(ask):
     assert len(model.asked) == 3
 
 
-def test_there_is_one_cell_more_and_then_the_first_answer_stands(ask_json):
+def test_a_correction_may_run_one_cell_then_the_first_answer_counts(ask_json):
     script = [PRINTS, Reply(text="It is 98,765."), Reply(calls=["print(1)"]),
               Reply(calls=["print(2)"]), Reply(calls=["print(3)"])]
     with ModelServer(*script) as model:
@@ -85,7 +84,7 @@ def test_there_is_one_cell_more_and_then_the_first_answer_stands(ask_json):
     assert [claim["text"] for claim in answer["checked"]["unsupported"]] == ["98,765"]
 
 
-def test_a_provider_that_fails_at_the_correction_costs_no_answer(ask_json):
+def test_the_first_answer_counts_if_the_correction_fails(ask_json):
     script = [PRINTS, Reply(text="It is 98,765."),
               Reply(status=400, error={"error": {"message": "no more"}})]
     with ModelServer(*script) as model:
@@ -103,14 +102,14 @@ def test_an_answer_at_the_limit_of_tokens_is_only_marked(ask_json):
 
 
 @pytest.mark.parametrize("how, checked", [("off", None), ("mark", 1)])
-def test_it_can_be_turned_off(ask_json, how, checked):
+def test_verify_off_and_mark_request_no_correction(ask_json, how, checked):
     with ModelServer(PRINTS, Reply(text="It is 98,765.")) as model:
         answer = ask_json(model, "How much?", "--verify", how)
     assert len(model.asked) == 2
     assert (answer["checked"] or {}).get("unsupported_count") == checked
 
 
-def test_a_row_of_the_models_file_turns_it_off(ask_json, tmp_path):
+def test_the_models_file_can_turn_verification_off(ask_json, tmp_path):
     file = tmp_path / "models.ini"
     file.write_text("[default]\nverify = off\n")
     file.chmod(0o644)
@@ -120,7 +119,7 @@ def test_a_row_of_the_models_file_turns_it_off(ask_json, tmp_path):
     assert answer["checked"] is None and len(model.asked) == 2
 
 
-def test_numbers_of_the_question_and_of_the_code_are_no_claims(ask_json):
+def test_numbers_of_the_question_and_the_code_are_supported(ask_json):
     script = [Reply(calls=["limit = 4711\nprint('none')"]),
               Reply(text="None of the 815 rows is above 4,711.")]
     with ModelServer(*script) as model:
@@ -128,7 +127,7 @@ def test_numbers_of_the_question_and_of_the_code_are_no_claims(ask_json):
     assert answer["checked"]["unsupported_count"] == 0 and len(model.asked) == 2
 
 
-def test_links_are_looked_up_and_told(ask_json):
+def test_links_to_missing_files_are_reported_to_the_model(ask_json):
     script = [Reply(calls=["open('a.csv', 'w').write('x')"]),
               Reply(text="[a](sandbox:/mnt/data/a.csv) [b](sandbox:/mnt/data/b%20b.csv)"),
               Reply(calls=["open('b b.csv', 'w').write('x')"]),
@@ -154,7 +153,7 @@ def test_the_other_ways_of_calling(ask_json):
     assert answer["answer"] == "It is 17." and answer["checked"]["numbers"] == 1
 
 
-def test_files_of_a_run_have_the_mark(ask, tmp_path, reckon):
+def test_saved_files_contain_the_mark(ask, tmp_path, reckon):
     out = tmp_path / "out"
     out.mkdir()
     out.chmod(0o777)
@@ -179,12 +178,12 @@ def test_the_next_question_of_a_chat_knows_the_outputs_of_the_last(ask):
         done = ask(model, command="chat", stdin="How much?\nAgain?\n")
     assert len(model.asked) == 4
     assert "of the answer" not in done.stderr.decode()
-    # Neither the first answer nor our remark is told again.
+    # The conversation contains neither the first answer nor the correction request.
     texts = json.dumps(model.asked[3].body["messages"])
     assert "It is 99." not in texts and "looked up" not in texts
 
 
-def test_at_a_terminal_it_is_seen(reckon):
+def test_a_terminal_shows_unsupported_numbers(reckon):
     script = [PRINTS, Reply(text="The mean is **1,236.00**."), Reply(text="The mean is **1,236.00**.")]
     with ModelServer(*script) as model:
         env = {"OPENAI_BASE_URL": model.url + "/v1", "OPENAI_API_KEY": "k"}

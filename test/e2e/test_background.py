@@ -1,4 +1,4 @@
-"""What outlives a cell: its output is counted or named, and never in the record of a later cell."""
+"""Code that outlives its cell: its output is counted, and never in the output of a later cell."""
 import tempfile
 import time
 
@@ -7,7 +7,7 @@ from attack import Driver, show
 
 pytestmark = pytest.mark.one_user
 
-# Each prints STRAY for as long as it lives, with what a cell of its own would have printed with.
+# Each prints STRAY as long as it lives, in another way that a cell can print.
 OUTLIVES = {
     "thread": "def talk():\n    while True: print('STRAY'); time.sleep(0.01)\n"
               "threading.Thread(target=talk, daemon=True).start()",
@@ -65,16 +65,16 @@ def strays(record):
 
 
 @pytest.mark.parametrize("name", OUTLIVES)
-def test_output_is_kept_apart_and_told(box, name):
+def test_output_of_earlier_cells_is_separated_and_reported(box, name):
     box.expect("ok", OUTLIVES[name])
-    told = []
+    notes = []
     for number in range(3):
         time.sleep(0.05)
         record = box.expect("ok", f"print('mine'); time.sleep(0.05); sys.stderr.write('too {number}')")
         assert record["stdout"] == "mine\n" and record["stderr"] == f"too {number}", show(record)
-        told += strays(record)
-    assert told
-    for note in told:
+        notes += strays(record)
+    assert notes
+    for note in notes:
         counted = note["detail"].get("bytes") or int(note["message"].split()[0])
         assert counted > 0 and "earlier cells" in note["message"]
 
@@ -93,7 +93,7 @@ def test_tqdm_in_a_thread(driver, place):
 
 
 def test_a_task_does_not_run_between_cells(box):
-    """asyncio's tasks stand still while no cell awaits; then their output is that cell's."""
+    """asyncio tasks run only while a cell awaits; their output belongs to that cell."""
     box.expect("ok", "import asyncio\nasync def talk():\n    while True:\n        print('TASK')\n"
                      "        await asyncio.sleep(0.01)")
     assert box.expect("ok", "task = asyncio.create_task(talk())")["stdout"] in ("", "TASK\n")
@@ -103,8 +103,8 @@ def test_a_task_does_not_run_between_cells(box):
     assert "TASK" in record["stdout"] and record["stdout"].endswith("awaited\n")
 
 
-def test_a_logging_handler_of_an_earlier_cell_writes_into_the_present_one(box):
-    """It was told to log to standard output, and who logs is the present cell."""
+def test_a_logging_handler_of_an_earlier_cell_writes_to_the_current_one(box):
+    """The handler writes to standard output, and the current cell is the one that logs."""
     box.expect("ok", "import logging\nlogging.basicConfig(stream=sys.stdout, force=True, "
                      "format='%(message)s')\nsaved = sys.stdout")
     record = box.expect("ok", "logging.error('logged'); saved.write('saved\\n')")
@@ -119,14 +119,14 @@ def test_atexit_does_not_run_between_cells(box):
 
 
 def test_a_pool_of_workers_answers_in_later_cells(box):
-    """What a pool prints for a later cell comes from a process of an earlier one: dropped, counted."""
+    """The processes of the pool belong to an earlier cell, so their output is dropped and counted."""
     box.expect("ok", "import multiprocessing as mp\ndef work(x): print('STRAY', flush=True); return x + 1\n"
                      "pool = mp.get_context('fork').Pool(2)")
     record = box.expect("ok", "print(pool.map(work, [1, 2]))")
     assert record["stdout"] == "[2, 3]\n", show(record)
     time.sleep(0.05)
-    told = strays(record) + strays(box.expect("ok", "1"))
-    assert sum(note["detail"].get("bytes", 0) for note in told) == 2 * len("STRAY\n"), told
+    notes = strays(record) + strays(box.expect("ok", "1"))
+    assert sum(note["detail"].get("bytes", 0) for note in notes) == 2 * len("STRAY\n"), notes
 
 
 def test_the_count_is_exact(box):

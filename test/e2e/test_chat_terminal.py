@@ -1,4 +1,4 @@
-"""reckon chat at a terminal: another model, a question taken back, thoughts, how far it is."""
+"""reckon chat at a terminal: another model, /undo, thoughts, the status line."""
 import json
 import threading
 
@@ -13,7 +13,7 @@ FAST = ("-t", "python")
 
 @pytest.fixture
 def slow_model():
-    """Answers when it is let go."""
+    """A model that answers after `go` is set."""
     go = threading.Event()
 
     def answer(_):
@@ -41,50 +41,50 @@ def piped(reckon, model, lines, *more):
                   stdin="".join(line + "\n" for line in lines)).expect(0)
 
 
-def said_of(asked):
-    return json.dumps(asked.body)
+def body_text(request):
+    return json.dumps(request.body)
 
 
-def test_another_model_goes_on_with_the_talk(reckon):
+def test_another_model_continues_the_conversation(reckon):
     script = [Reply(calls=["x = 41\nprint(x)"], thought="secret plan"), Reply(text="x is 41."),
               Reply(calls=["print(x + 1)"]), Reply(text="It is 42.")]
     with ModelServer(*script) as model:
         done = piped(reckon, model, ["Set x.", "/model anthropic/c", "Add one.", "/model"])
-    assert [asked.protocol for asked in model.asked] == ["chat", "chat", "messages", "messages"]
+    assert [request.protocol for request in model.asked] == ["chat", "chat", "messages", "messages"]
     assert model.asked[2].body["model"] == "c"
     assert model.asked[2].headers["x-api-key"] == "k2"
-    told = said_of(model.asked[2])
-    assert "Set x." in told and "x is 41." in told and "secret plan" not in told
-    assert "secret plan" in said_of(model.asked[1])  # the one that thought it gets it back
+    text = body_text(model.asked[2])
+    assert "Set x." in text and "x is 41." in text and "secret plan" not in text
+    assert "secret plan" in body_text(model.asked[1])  # the model that wrote the thought gets it back
     assert done.out.splitlines()[-1] == "It is 42."
     assert "anthropic/c goes on" in done.err and "not what the other one thought" in done.err
     assert "anthropic/c; /model PROVIDER/NAME" in done.err
 
 
-def test_a_model_that_cannot_be_had_leaves_the_chat_as_it_is(reckon):
+def test_an_unavailable_model_does_not_change_the_chat(reckon):
     script = [Reply(text="Yes."), Reply(text="Still here.")]
     with ModelServer(*script) as model:
         done = piped(reckon, model, ["Hello?", "/model nobody/x", "/model gemini/x", "Again?"])
     assert done.out == "Yes.\nStill here.\n"
     assert done.err.count("/model") >= 2 and "goes on" not in done.err
-    assert "Hello?" in said_of(model.asked[1])
+    assert "Hello?" in body_text(model.asked[1])
 
 
-def test_a_question_is_taken_back(reckon):
+def test_undo_removes_a_question(reckon):
     script = [Reply(text="Fine."), Reply(calls=["y = 7"]), Reply(text="Done badly."),
               Reply(calls=["print(y)"]), Reply(text="It is 7.")]
     with ModelServer(*script) as model:
         done = piped(reckon, model, ["First?", "Second wrong question", "/undo", "Third?"])
-    told = said_of(model.asked[3])
-    assert "First?" in told and "Fine." in told
-    assert "Second wrong" not in told and "Done badly" not in told
+    text = body_text(model.asked[3])
+    assert "First?" in text and "Fine." in text
+    assert "Second wrong" not in text and "Done badly" not in text
     assert "taken back: Second wrong question" in done.err
-    # The session has no way back, which is said; the variable is there.
+    # Undo does not restore the session, and the chat says so; the variable still exists.
     assert "what its 1 cell did to variables and files stays" in done.err
     assert done.out.splitlines()[-1] == "It is 7."
 
 
-def test_all_can_be_taken_back_and_stays_so_when_resumed(reckon):
+def test_undone_questions_stay_undone_after_a_resume(reckon):
     with ModelServer(Reply(text="One."), Reply(text="Two.")) as model:
         done = piped(reckon, model, ["First?", "Second?", "/undo", "/undo", "/undo"])
     assert "there is no question to take back" in done.err
@@ -94,10 +94,10 @@ def test_all_can_be_taken_back_and_stays_so_when_resumed(reckon):
     assert [question["undone"] for question in transcript["questions"]] == [True, True]
     with ModelServer(Reply(text="Three.")) as model:
         reckon("chat", "--resume", "--base-url", model.url + "/v1", env=env_of(model), stdin="Third?\n").expect(0)
-    assert "First?" not in said_of(model.asked[0]) and "Second?" not in said_of(model.asked[0])
+    assert "First?" not in body_text(model.asked[0]) and "Second?" not in body_text(model.asked[0])
 
 
-def test_thoughts_are_one_line_until_they_are_asked_for(reckon):
+def test_thoughts_are_one_line_until_the_thoughts_command(reckon):
     thought = "I look at the \x1b[31mdata first.\nThen I count."
     with ModelServer(Reply(text="Counted.", thought=thought)) as model:
         with chat(reckon, model) as term:
@@ -111,7 +111,7 @@ def test_thoughts_are_one_line_until_they_are_asked_for(reckon):
             assert "\x1b[31mdata" not in term.raw.decode()
 
 
-def test_a_status_line_says_how_far_it_is_and_goes(reckon, slow_model):
+def test_a_status_line_shows_progress_and_disappears(reckon, slow_model):
     with slow_model as model:
         with chat(reckon, model, "--price", "1:1") as term:
             term.wait("you>")
@@ -124,7 +124,8 @@ def test_a_status_line_says_how_far_it_is_and_goes(reckon, slow_model):
 
 
 @pytest.mark.parametrize("more", [{"TERM": "dumb"}, {"NO_COLOR": "1"}], ids=str)
-def test_a_terminal_that_cannot_has_no_status_line(reckon, slow_model, more):
+def test_the_status_line_of_plain_terminals(reckon, slow_model, more):
+    """A dumb terminal gets no status line; with NO_COLOR, the status line has no attributes."""
     with slow_model as model:
         with chat(reckon, model, env=more) as term:
             term.wait("you>")

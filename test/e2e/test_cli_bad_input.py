@@ -1,11 +1,11 @@
-"""Whatever a user gets wrong: one clear line, the right status, nothing started, nothing made."""
+"""Mistakes of a user: one line of message, the right exit status, and no side effects."""
 import os
 import re
 import subprocess
 
 import pytest
 
-pytestmark = pytest.mark.one_user  # what is refused before anything starts
+pytestmark = pytest.mark.one_user  # the errors come before anything starts
 
 
 def refused(reckon, *args, status=2, **options):
@@ -89,11 +89,11 @@ def test_a_directory_as_source(reckon):
     assert "is a directory" in refused_at_once(reckon, "run", "/tmp")
 
 
-def test_a_device_as_source_is_not_waited_for(reckon):
+def test_a_device_as_source_is_refused(reckon):
     assert "regular file" in refused_at_once(reckon, "run", "/dev/zero")
 
 
-def test_a_fifo_as_source_is_not_waited_for(reckon):
+def test_a_fifo_as_source_is_refused(reckon):
     os.mkfifo(reckon.cwd / "fifo")
     reckon.user.own(reckon.cwd / "fifo")
     assert "regular file" in refused_at_once(reckon, "run", "fifo")
@@ -163,14 +163,14 @@ def test_two_files_of_one_name(reckon):
     assert "x.csv" in refused_at_once(reckon, "run", "-f", "x.csv", "-f", "a/x.csv", "-c", "1")
 
 
-def test_the_workspaces_name_for_a_mount(reckon):
+def test_a_mount_with_the_name_of_the_workspace(reckon):
     (reckon.cwd / "data").mkdir()
     reckon.user.own(reckon.cwd / "data")
     assert "workspace" in refused_at_once(reckon, "run", "-m", "data", "-c", "1")
 
 
 @pytest.mark.parametrize("as_user", ["rootless"], indirect=True)
-def test_what_may_not_be_read_or_written(reckon):
+def test_files_without_permission(reckon):
     path = reckon.file("secret", "x")
     path.chmod(0)
     for option in ("-f", "--stdin"):
@@ -212,13 +212,13 @@ def test_other_commands(reckon, args, words):
         assert word in line
 
 
-def test_no_command_shows_the_help_and_is_a_mistake(reckon):
+def test_a_missing_command_shows_the_help_and_is_an_error(reckon):
     done = reckon().expect(2)
     assert done.out == ""
     assert "Usage: reckon COMMAND" in done.err
 
 
-def test_an_artifact_that_is_not_there_leaves_no_file(reckon):
+def test_a_missing_artifact_leaves_no_file(reckon):
     refused(reckon, "artifact", "ar_00000000000000000000000000000000", "-o", "x")
     assert not list(reckon.cwd.iterdir())
 

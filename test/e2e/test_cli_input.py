@@ -1,10 +1,10 @@
-"""input() in `reckon run`: the person at the terminal is asked, also for a session of a daemon."""
+"""input() in `reckon run` reads from the terminal, also in a session of a daemon."""
 
 import pytest
 from reckon_serve import Server
 from terminal import Terminal
 
-pytestmark = pytest.mark.one_user  # what a terminal shows is the same for each
+pytestmark = pytest.mark.one_user  # a terminal shows the same to each user
 
 CODE = "name = input('Who? ')\nimport getpass\nprint(f'<{name}>', len(getpass.getpass('Secret: ')))"
 
@@ -20,7 +20,7 @@ def run(request, reckon):
         yield lambda code: Terminal(reckon, "run", "-s", "asks", "-c", code, env=env)
 
 
-def test_the_person_is_asked(run):
+def test_input_and_getpass_read_from_the_terminal(run):
     with run(CODE) as term:
         term.wait("Who?").write("Ada\n")
         term.wait("Secret:").write("hidden\n")
@@ -50,6 +50,6 @@ def test_a_prompt_cannot_move_the_cursor(run):
         assert b"\x1b[2J" not in term.raw and b"\x1b]0" not in term.raw
 
 
-def test_nobody_is_asked_without_a_terminal(reckon):
+def test_input_fails_without_a_terminal(reckon):
     done = reckon("run", "-c", "input('Who? ')", stdin="from a pipe\n")
     assert done.status == 1 and "nobody answers input()" in done.err + done.out, done

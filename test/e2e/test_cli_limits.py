@@ -1,11 +1,11 @@
-"""Each bound of the command line at its edge: N of something is read, N + 1 is refused in one line."""
+"""Each limit of the command line: N items are accepted, N + 1 are refused with one line."""
 import json
 import os
 
 import pytest
 
 pytestmark = pytest.mark.parametrize("as_user", ["root" if os.geteuid() == 0 else "rootless"], indirect=True)
-LATER = "--frobnicate"  # what is refused when everything in front of it was taken
+LATER = "--frobnicate"  # an unknown option: its error shows that everything before it is valid
 
 
 def named(count):
@@ -16,7 +16,7 @@ def each(option, values):
     return [word for value in values for word in (option, value)]
 
 
-# What is refused with more, the most there may be, and the options in front of LATER.
+# The message for one item too many, the limit, and the options before LATER.
 COUNTS = [
     ("at most 1000 cells", 1000, lambda n: ["run", *each("-c", ["1"] * n)]),  # RUN_CELLS_MAX
     ("at most 1000 files", 1000, lambda n: ["run", *each("-f", ["x"] * n)]),  # RUN_FILES_MAX
@@ -32,9 +32,9 @@ COUNTS = [
 
 
 @pytest.mark.parametrize("words, most, options", COUNTS, ids=[f"{number}-{row[0]}" for number, row in enumerate(COUNTS)])
-def test_so_many_and_no_more(reckon, words, most, options):
-    taken = reckon(*options(most), LATER).expect(2)
-    assert LATER in taken.err and words not in taken.err, taken.err
+def test_limits_of_counts(reckon, words, most, options):
+    accepted = reckon(*options(most), LATER).expect(2)
+    assert LATER in accepted.err and words not in accepted.err, accepted.err
     refused = reckon(*options(most + 1), LATER).expect(2)
     assert words in refused.err and LATER not in refused.err and refused.err.count("\n") == 1, refused.err
     assert refused.out == ""
@@ -61,7 +61,7 @@ def test_tools_of_a_file(reckon):
 
 
 def test_cells_of_a_notebook(reckon):
-    """RUN_CELLS_MAX counts those of a notebook, too; what is refused runs nothing."""
+    """RUN_CELLS_MAX applies to the cells of a notebook, too."""
     path = reckon.cwd / "long.ipynb"
     cell = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": [], "source": ["1/0"]}
     for count, words in ((1000, "ZeroDivisionError"), (1001, "more than 1000 cells")):

@@ -16,7 +16,7 @@ from reckon_cli import ROOT, parse_json
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
-# ---- what is printed --------------------------------------------------------------------------
+# ---- output -----------------------------------------------------------------------------------
 
 def test_print_goes_to_stdout_and_nothing_else_does(reckon):
     done = reckon("run", "-c", "import sys; print(6*7); print('oops', file=sys.stderr)").expect(0)
@@ -56,7 +56,7 @@ def test_the_suffix_of_a_file_names_its_language(reckon):
     done = reckon("run", "odd.py", "count.sh")
     assert done.status == 2
     assert "odd.py is Python, count.sh is bash" in done.err and "-l" in done.err
-    # What was asked for holds: a shell takes the file as a script of its own, and fails.
+    # -l overrides the suffix: bash runs the file as a script, and fails.
     assert "syntax error" in reckon("run", "-l", "bash", "odd.py").expect(2).err
 
 
@@ -113,7 +113,7 @@ def test_environment(reckon):
     assert done.expect(0).out == "1 x=y\n"
 
 
-# ---- how it ends ------------------------------------------------------------------------------
+# ---- exit status ------------------------------------------------------------------------------
 
 def test_failed_code_is_1_with_its_traceback(reckon):
     done = reckon("run", "-c", "def f():\n    return 1/0\nf()").expect(1)
@@ -142,13 +142,13 @@ def test_a_time_limit_is_124_and_keeps_what_was_printed(reckon):
     assert "--timeout" in line
 
 
-def test_memory_used_up_is_told_as_such(reckon):
+def test_an_exceeded_memory_limit_is_reported(reckon):
     done = reckon("run", "--memory", "256M", "-c", "x = bytearray(4 << 30)")
-    done.expect(1, 137)  # refused by the allocator, or ended by the kernel: both are announced
+    done.expect(1, 137)  # MemoryError, or killed by the Linux kernel
     assert "MemoryError" in done.err or "--memory" in done.err
 
 
-def test_a_dead_kernel_is_the_codes_failure_and_told_in_one_line(reckon):
+def test_a_dead_kernel_is_a_failure_of_the_code(reckon):
     done = reckon("run", "-c", "import os; os.kill(os.getpid(), 9)").expect(1)
     assert re.fullmatch(r"reckon: cell 1: kernel_died: [^\n]+\n", done.err)
     assert "end with this command" in done.err and "-s NAME" in done.err and "stay in" not in done.err
@@ -157,7 +157,7 @@ def test_a_dead_kernel_is_the_codes_failure_and_told_in_one_line(reckon):
     assert done.out == "['f']\n" and "files stay in the session" in done.err
 
 
-def test_exit_is_no_failure_of_reckon(reckon):
+def test_sys_exit_is_not_an_error_of_reckon(reckon):
     assert reckon("run", "-c", "import sys; sys.exit(3)").status != 125
 
 
@@ -183,7 +183,7 @@ def test_two_ctrl_c_end_the_run_with_130(reckon):
         assert process.returncode == 130
 
 
-def test_a_reader_that_goes_away_ends_the_run(reckon):
+def test_a_closed_stdout_ends_the_run(reckon):
     code = "while True: print('y' * 1000)"
     with reckon.start("run", "--timeout", "60", "-c", code) as process:
         process.stdout.readline()
@@ -232,7 +232,7 @@ def test_events_come_while_the_code_runs(reckon):
         os.close(write)
 
 
-def test_receipt_is_for_people_and_apart_from_the_output(reckon):
+def test_the_receipt_goes_to_stderr(reckon):
     done = reckon("run", "--receipt", "-c", "print(1)", "-c", "2").expect(0)
     assert done.out == "1\n2\n"
     assert re.search(r"receipt of cell 1: ok\n  wall +\d+\.\d{3} s of 30 s\n  cpu ", done.err)
@@ -249,7 +249,7 @@ def test_files_go_in_under_their_own_name_or_another(reckon):
     assert done.expect(0).out == "True\n"
 
 
-def test_what_went_in_is_not_listed_as_made(reckon):
+def test_input_files_are_not_listed_as_created(reckon):
     path = reckon.file("a.csv", "x\n")
     done = reckon("run", "-f", path, "-c", "open('b.txt', 'w').write('b')").expect(0)
     assert "b.txt" in done.err
@@ -274,19 +274,19 @@ def test_a_later_cell_replaces_what_an_earlier_one_saved(reckon):
     assert (reckon.cwd / "out/a").read_text() == "two!"
 
 
-def test_what_was_made_before_a_failure_is_saved(reckon):
+def test_files_made_before_a_failure_are_saved(reckon):
     reckon("run", "-o", "out", "-c", "_ = open('a', 'w').write('one'); 1/0").expect(1)
     assert (reckon.cwd / "out/a").read_text() == "one"
 
 
-def test_links_never_come_out(reckon):
+def test_links_and_fifos_are_not_saved(reckon):
     done = reckon("run", "-o", "out", "-c",
                   "import os\nos.symlink('/etc/passwd', 'link')\nos.mkfifo('fifo')\n"
                   "_ = open('plain', 'w').write('x')").expect(0)
     assert sorted(path.name for path in (reckon.cwd / "out").iterdir()) == ["plain"], done.err
 
 
-def test_a_link_in_the_output_directory_is_not_written_through(reckon):
+def test_a_link_in_the_output_directory_is_replaced(reckon):
     secret = reckon.file("secret", "mine")
     out = reckon.cwd / "out"
     out.mkdir()
@@ -298,16 +298,16 @@ def test_a_link_in_the_output_directory_is_not_written_through(reckon):
     assert not (out / "a").is_symlink()
 
 
-def test_figures_are_saved_under_the_name_that_help_says(reckon):
+def test_figures_are_saved_under_the_name_in_the_help(reckon):
     assert "reckon-figures/figure-CELL-NUMBER.png" in reckon("run", "--help").expect(0).out
-    for _ in range(2):  # the directory is ours: those of the run before are replaced
+    for _ in range(2):  # the second run replaces the figures of the first
         done = reckon("run", "-c", PICTURE).expect(0)
         saved = r"^figure \(PNG, \d+ B\): saved as reckon-figures/figure-1-1.png$"
         assert re.search(saved, done.err, re.M)
         assert (reckon.cwd / "reckon-figures/figure-1-1.png").read_bytes().startswith(PNG)
     reckon("run", "--json", "-c", PICTURE, "-c", PICTURE).expect(0)
     assert [path.name for path in (reckon.cwd / "reckon-figures").iterdir()] == ["figure-1-1.png"]
-    # Where none can be made it is said what would help.
+    # If the directory cannot be made, the message suggests -o.
     shutil.rmtree(reckon.cwd / "reckon-figures")
     (reckon.cwd / "reckon-figures").write_text("")
     done = reckon("run", "-c", PICTURE).expect(0)
@@ -321,7 +321,7 @@ def test_figures_are_saved_with_o(reckon):
     assert "Picture" not in done.out
 
 
-def test_saving_also_works_for_programs(reckon):
+def test_o_saves_files_with_json(reckon):
     done = reckon("run", "--json", "-o", "out", "-c", "_ = open('a', 'w').write('x')").expect(0)
     assert (reckon.cwd / "out/a").read_text() == "x"
     assert done.out.count("\n") == 1
@@ -335,7 +335,7 @@ def test_an_artifact_outlives_its_session(reckon):
     assert (reckon.cwd / "copy.txt").read_text() == "kept"
 
 
-def test_all_of_cut_output_can_be_had(reckon):
+def test_truncated_output_can_be_read_whole(reckon):
     record = reckon.record("for i in range(10000): print(f'{i:06}')", "--max-output", "4K")
     cut = record["truncated"]["stdout"]
     whole = reckon("output", cut["handle"], "--all").expect(0).out
@@ -347,7 +347,7 @@ def test_all_of_cut_output_can_be_had(reckon):
     assert tail == "009999\n"
 
 
-def test_a_mounted_directory_is_read_only_unless_asked(reckon):
+def test_a_mounted_directory_is_read_only_by_default(reckon):
     shared = reckon.cwd / "shared"
     shared.mkdir()
     reckon.user.own(shared)
@@ -365,7 +365,7 @@ def test_a_mounted_directory_is_read_only_unless_asked(reckon):
 # ---- the data template ------------------------------------------------------------------------
 
 @pytest.mark.slow
-def test_the_example_makes_what_it_says(reckon):
+def test_the_example_prints_and_saves_its_results(reckon):
     if not (reckon.place.templates / "data").is_dir():
         pytest.fail("the data template is not built: reckon template build data")
     cells = sorted((ROOT / "examples/cells").glob("*.py"))
@@ -464,13 +464,13 @@ def test_a_notebook_runs_its_code_cells(reckon):
     (b'{"cells": [], "metadata": {"kernelspec": {"name": "ir", "language": "R"}}}',
      "Reckon has no kernel for its language"),
     (b'{"cells": [{"cell_type": "code", "source": "a\\u0000b"}]}', "")])
-def test_what_is_no_notebook_is_refused(reckon, text, why):
+def test_invalid_notebooks_are_refused(reckon, text, why):
     reckon.file("nb.ipynb", text)
     done = reckon("run", "-t", "python", "nb.ipynb")
     assert done.status in (1, 2) and done.err.count("nb.ipynb: ") == bool(why) and why in done.err
 
 
-def test_a_byte_order_mark_is_no_part_of_the_code(reckon):
+def test_a_byte_order_mark_is_not_code(reckon):
     reckon.file("a.py", b"\xef\xbb\xbfprint(1)\n")
     reckon.file("a.sh", b"\xef\xbb\xbf#!/bin/sh\necho 2\n")
     assert reckon("run", "-t", "python", "a.py").expect(0).out == "1\n"
@@ -488,11 +488,11 @@ def test_a_program_has_its_arguments(reckon):
     reckon.file("x.sh", "printf '<%s>' \"$0\" \"$@\"")
     assert reckon("run", "x.sh", "--", *WORDS).expect(0).out == "".join(
         f"<{word}>" for word in ["x.sh", *WORDS])
-    # The arguments are given in no cell of the user's.
+    # No cell of its own sets the arguments: there is one record.
     (record,) = reckon("run", "-t", "python", "--json", "x.py", "--", "a").lines()
     assert record["status"] == "ok" and "'a'" in record["text"]
     assert "one program" in reckon("run", "-c", "1", "-c", "2", "--", "a").expect(2).err
-    # Before any cell it ends the options.
+    # Before any cell, "--" ends the options.
     reckon.file("-x.py", "print('dash')")
     assert reckon("run", "-t", "python", "--", "-x.py", "-x.py").expect(0).out == "dash\ndash\n"
 

@@ -1,4 +1,4 @@
-"""Volumes and snapshots of a daemon by command: reckon volume, reckon snapshot, and what takes them."""
+"""Volumes and snapshots of a daemon by command: reckon volume, reckon snapshot, and the commands that use them."""
 import re
 import shutil
 import subprocess
@@ -21,7 +21,7 @@ def private(reckon):
 
 
 def refused(done, *words, status=2):
-    """An error in the words of the command line."""
+    """Checks for an error in terms of the command line, not of HTTP."""
     done.expect(status)
     assert all(word in done.err for word in words) and not HTTP.search(done.err), done.err
     assert done.out == ""
@@ -30,7 +30,7 @@ def refused(done, *words, status=2):
 
 # ---- volume ---------------------------------------------------------------------------------
 
-def test_where_no_daemon_ever_ran_looking_starts_none(reckon):
+def test_read_commands_do_not_start_a_daemon(reckon):
     for what in ("volume", "snapshot"):
         done = reckon(what, "ls").expect(0)
         assert done.out == "" and f"no {what}s" in done.err
@@ -65,7 +65,7 @@ def test_a_volume_is_made_shown_listed_and_removed(private):
         refused(private("volume", *args), "missing argument VOLUME", "reckon volume ls")
     for args in (["show", "nix"], ["rm", "nix"], ["show", "nix" * 99], ["rm", "n/x"]):
         refused(private("volume", *args), "there is no volume n", "reckon volume ls")
-    # Each is tried; by name and by id.
+    # rm tries each argument, a name or an id.
     refused(private("volume", "rm", "nix", made["id"], "models"), "nix")
     assert private("volume", "ls", "-q").expect(0).out == ""
 
@@ -77,7 +77,7 @@ def test_sessions_have_volumes_that_outlive_them(private):
             "-c", "open('/mnt/shared/x', 'w').write('6 * 7')").expect(0)
     done = private("run", "-s", "one", "-c", "open('/mnt/in/x', 'w')").expect(1)
     assert "Read-only file system" in done.out + done.err
-    # What was said at its making may be said again, and nothing else.
+    # The mounts of the session may be repeated, but not changed.
     again = ["-v", "shared:/mnt/shared:rw", "-v", "input:/mnt/in:ro"]
     private("run", "-s", "one", *again, "-c", "1").expect(0)
     for other in ("shared:ro", "shared:/mnt/else", "input:/mnt/in", "input"):
@@ -92,7 +92,7 @@ def test_sessions_have_volumes_that_outlive_them(private):
 
 
 @pytest.mark.one_user
-def test_what_no_session_can_have_is_refused_in_words_of_the_options(private):
+def test_invalid_volumes_and_snapshots_name_the_option(private):
     private("session", "create", "there", "-t", "python").expect(0)
     for words, *args in (
             ("there is no volume nix", "-v", "nix"),
@@ -109,13 +109,13 @@ def test_what_no_session_can_have_is_refused_in_words_of_the_options(private):
         refused(private("session", "create", "new", *args), words)
     refused(private("run", "-s", "there", "--snapshot", "nix", "-c", "1"), "--snapshot cannot be changed")
     assert private("session", "ls", "-q").expect(0).out == "there\n"
-    # Of our own there are none.
+    # Without a session of a daemon there are no volumes and snapshots.
     for args, option in ((["-v", "x"], "--volume"), (["--snapshot", "x"], "--snapshot")):
         refused(private("run", *args, "-c", "1"), f"{option} needs -s")
         refused(private("repl", *args), f"{option} needs -s")
 
 
-def test_a_session_takes_four_volumes_and_no_fifth(private):
+def test_a_session_has_at_most_four_volumes(private):
     names = [f"v{number}" for number in range(5)]
     for name in names:
         private("volume", "create", name).expect(0)
@@ -166,7 +166,7 @@ def test_files_of_a_volume_go_both_ways(private):
 
 # ---- snapshot -------------------------------------------------------------------------------
 
-def test_a_snapshot_is_made_begun_with_and_removed(private):
+def test_a_snapshot_is_created_used_and_removed(private):
     private("run", "-s", "one", "-t", "python", "--env", "A=1", "-c",
             "open('f', 'w').write('first'); x = 1").expect(0)
     first = private("snapshot", "create", "one", "-n", "clean").expect(0).out.strip()
@@ -183,13 +183,13 @@ def test_a_snapshot_is_made_begun_with_and_removed(private):
     assert re.search(rf"^id +{second['id']}$", shown, re.M) and re.search(r"^files +1$", shown, re.M)
     assert parse_json(private("snapshot", "show", first, "--json").expect(0).stdout)["id"] == first
     private("session", "rm", "one").expect(0)
-    # A name is the newest of it; an id is that one.
+    # A name means the newest snapshot of that name; an id means exactly one.
     code = "import os; open('f').read(), os.environ['A'], 'x' in globals()"
     assert private("run", "-s", "two", "--snapshot", "clean", "-c", code).expect(0).out == "('second', '1', False)\n"
     private("session", "create", "three", "--snapshot", first).expect(0)
     assert private("run", "-s", "three", "-c", code).expect(0).out == "('first', '1', False)\n"
     assert private("snapshot", "ls", "-s", "three", "-q").expect(0).out == ""
-    # Which of several is to go has to be said.
+    # rm refuses a name that several snapshots have.
     refused(private("snapshot", "rm", "clean"), "several snapshots are named clean", "by its id")
     private("snapshot", "rm", first).expect(0)
     refused(private("snapshot", "rm", first, "clean", third), f"there is no snapshot {first}")
@@ -198,7 +198,7 @@ def test_a_snapshot_is_made_begun_with_and_removed(private):
 
 
 @pytest.mark.one_user
-def test_snapshots_that_cannot_be_made_or_found_are_said(private):
+def test_errors_of_snapshot_commands(private):
     private("session", "create", "one", "-t", "python").expect(0)
     refused(private("snapshot", "create"), "missing argument SESSION", "reckon session ls")
     refused(private("snapshot", "create", "nix"), "there is no session named nix")
@@ -215,8 +215,8 @@ def test_snapshots_that_cannot_be_made_or_found_are_said(private):
 
 
 @pytest.mark.one_user
-def test_what_a_snapshot_lacks_is_said(reckon):
-    """By a server that has no room for it; what that says cannot steer a terminal."""
+def test_files_missing_in_a_snapshot_are_reported(reckon):
+    """The server had no room for two files; control characters of its text do not reach the terminal."""
     session = '{"sessions": [{"id": "se_1", "name": "one", "status": "live"}]}'
     snapshot = '{"id": "sn_1", "files": 1, "files_not_kept": {"count": 2, "why": "large\\u001b[2J: no room"}}'
     with Fake(http("200 OK", session), http("201 Created", snapshot)) as server:
@@ -243,9 +243,9 @@ def test_a_question_has_a_volume_and_the_files_of_a_snapshot(private):
                      Reply(text="Done.")) as model:
         done = ask(private, model, "-v", "models", "-v", "facts:/mnt/facts:ro", "--snapshot", "begun",
                    "What?").expect(0)
-        told = str(model.asked[0].body)
+        request_text = str(model.asked[0].body)
     assert done.out == "Done.\n" and "of one fact" in done.err
-    assert "/mnt/models, /mnt/facts (read-only)." in told and "files of an earlier session" in told
+    assert "/mnt/models, /mnt/facts (read-only)." in request_text and "files of an earlier session" in request_text
     # The answer ends the session; what was written to the volume stays.
     assert private("session", "ls", "-q").expect(0).out == "one\n"
     private("files", "get", "--volume", "models", "m").expect(0)
@@ -253,7 +253,7 @@ def test_a_question_has_a_volume_and_the_files_of_a_snapshot(private):
 
 
 @pytest.mark.one_user
-def test_a_chat_has_them_in_its_session_too_also_when_it_is_resumed(private):
+def test_a_chat_and_its_resume_have_the_volume(private):
     private("volume", "create", "models").expect(0)
     writes = Reply(calls=["open('/mnt/models/m', 'w').write('made')"])
     reads = Reply(calls=["print(open('/mnt/models/m').read())"])
@@ -279,7 +279,7 @@ def test_a_chat_has_them_in_its_session_too_also_when_it_is_resumed(private):
     (["-v", "nix", "--no-keep"], "--volume and --no-keep cannot be used together"),
     (["--snapshot", "nix", "--private"], "--snapshot cannot be used with --mount, "),
 ])
-def test_a_question_is_not_asked_without_what_was_named(private, args, words):
+def test_missing_volumes_and_snapshots_fail_before_a_request(private, args, words):
     with ModelServer() as model:
         done = ask(private, model, *args, "What?")
         refused(done, words, status=done.status)

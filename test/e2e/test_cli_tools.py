@@ -1,4 +1,4 @@
-"""`reckon run --tools FILE`: code that calls programs of ours."""
+"""`reckon run --tools FILE`: code in a box that calls programs of the host."""
 
 import json
 import os
@@ -48,7 +48,7 @@ print(tools)""", "-c", "import asyncio\n"
     assert "tools.add(...): add it" in rest and rest[-1] == "True"
 
 
-def test_no_word_of_a_call_is_a_command(reckon, tools):
+def test_arguments_of_a_call_are_not_commands(reckon, tools):
     path = tools(echo=["cat"])
     done = reckon("run", "--tools", path, "-c", """
 print(tools.echo.sync(command=['touch', 'forged'], argv='; touch forged'))
@@ -81,7 +81,7 @@ def commands():
     ('[{"name": "a", "command": []}]', "command"), ('[{"name": "a", "command": [1]}]', "strings"),
     ('[{"name": "a", "command": ["a"], "parameters": 1}]', "parameters"),
     ('[{"name": "a", "command": ["a"]}, {"name": "a", "command": ["a"]}]', "two tools")])
-def test_a_wrong_file(reckon, text, why):
+def test_invalid_files_of_tools(reckon, text, why):
     path = reckon.cwd / "wrong.json"
     path.write_text(text)
     reckon.user.own(path)
@@ -89,7 +89,7 @@ def test_a_wrong_file(reckon, text, why):
     assert done.status == 2 and why in done.err and "wrong.json" in done.err, done
 
 
-def test_a_file_that_is_missing(reckon):
+def test_a_missing_file_of_tools(reckon):
     assert reckon("run", "--tools", "/no/such", "-c", "1").status == 2
     assert reckon("run", "-s", "x", "--tools", "/no/such", "-c", "1").status == 2
 
@@ -142,22 +142,22 @@ print('other', tools.other.sync())"""
 
 
 @pytest.mark.parametrize("where", ["own", "daemon"])
-def test_a_person_approves(reckon, tools, where, request):
+def test_calls_are_approved_at_the_terminal(reckon, tools, where, request):
     if where == "daemon":
         request.getfixturevalue("daemon")
     path = tools(touch=["sh", "-c", "echo x >>made; echo '\"fine\"'"], other=["echo", "1"])
     with Terminal(reckon, "run", *(["-s", "asks"] if where == "daemon" else []), "--tools", path, "--approve",
                   "-c", ASKS) as term:
-        def asked(count):  # what is typed before the question does not count
+        def question(count):  # what is typed before the question does not count
             term.until(lambda: term.text.count("[a]lways this tool:") >= count, f"question {count}")
             return term
-        asked(1).wait("made-0").write("n\n")
+        question(1).wait("made-0").write("n\n")
         term.wait("denied: the user at the terminal said no")
-        asked(2).wait("made-1").write("perhaps\n")
+        question(2).wait("made-1").write("perhaps\n")
         assert not (reckon.cwd / "made").exists()
-        asked(3).write("y\n")
-        asked(4).wait("made-2").write("always\n")
-        asked(5).wait("│ other {}").write("y\n")
+        question(3).write("y\n")
+        question(4).wait("made-2").write("always\n")
+        question(5).wait("│ other {}").write("y\n")
         term.wait("other 1")
         assert term.end() == 0
         assert term.text.count("got fine") == 4 and "made-3" not in term.text
@@ -166,7 +166,7 @@ def test_a_person_approves(reckon, tools, where, request):
 
 
 def test_nothing_in_a_call_is_hidden(reckon, tools):
-    """What JSON leaves as it is can turn the order round, or take no room."""
+    """JSON does not escape characters that reverse text or are invisible, so the question escapes them."""
     with Terminal(reckon, "run", "--tools", tools(a=["touch", "made"]), "--approve",
                   "-c", r"tools.a.sync(x='\u202e\u2066rm\u2069\u200b')") as term:
         term.wait("Call it?").write("n\n")

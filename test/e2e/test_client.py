@@ -1,4 +1,4 @@
-"""The commands that ask a daemon, against real ones: a port with a key, and the private one."""
+"""The commands that use a daemon: one with a port and a key, and the private one."""
 import concurrent.futures
 import contextlib
 import io
@@ -36,7 +36,7 @@ def where(server):
 
 # ---- the private daemon ---------------------------------------------------------------------
 
-def test_where_no_daemon_ever_ran_looking_starts_none(reckon):
+def test_read_commands_do_not_start_a_daemon(reckon):
     done = reckon("session", "ls").expect(0)
     assert done.out == "" and "no sessions" in done.err
     reckon("session", "show", "x").expect(2)
@@ -55,7 +55,7 @@ def test_the_private_daemon_is_started_once_for_many(private):
 
 
 def test_another_runtime_directory_finds_the_same_daemon(private):
-    """As cron and sudo have it: the daemon's lock says where it listens."""
+    """cron and sudo set another one; the lock file of the daemon says where it listens."""
     private("run", "-s", "kept", "-t", "python", "-c", "x = 6 * 7").expect(0)
     other = private.cwd / "other"
     other.mkdir(mode=0o700)
@@ -63,7 +63,7 @@ def test_another_runtime_directory_finds_the_same_daemon(private):
     env = {"XDG_RUNTIME_DIR": str(other)}
     assert private("run", "-s", "kept", "-c", "x", env=env).expect(0).out == "42\n"
     assert len(daemons(private)) == 1 and not list(other.rglob("daemon-*.sock"))
-    # One that is started there is found from here, also by a note that is an old one's.
+    # A daemon that was started with the other directory is found with this one.
     end(private)
     private("run", "-s", "new", "-t", "python", "-c", "y = 7", env=env).expect(0)
     assert list(other.rglob("daemon-*.sock"))
@@ -86,20 +86,20 @@ def test_the_private_daemon_is_shown_and_stopped(private):
     assert daemons(private) == [pid]
     private("daemon", "stop", "-f").expect(0)
     assert not daemons(private)
-    # What it had is there again with the next one.
+    # The next daemon has the files of the session.
     private("files", "get", "-s", "kept", "f").expect(0)
     assert (private.cwd / "f").read_text() == "1"
 
 
-def test_the_socket_is_the_users_alone(private):
+def test_only_the_user_can_access_the_socket(private):
     private("session", "create").expect(0)
     for path in sockets(private):
         assert path.stat().st_mode & 0o777 == 0o600
         assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
-@pytest.mark.parametrize("as_user", ["root"], indirect=True)  # whoever connects must be the user
-def test_no_name_leads_to_a_socket_so_any_is_good(private):
+@pytest.mark.parametrize("as_user", ["root"], indirect=True)  # the test connects as root, so root must own the daemon
+def test_the_socket_accepts_any_host_header(private):
     private("session", "create").expect(0)
     (path,) = sockets(private)
     with socket.socket(socket.AF_UNIX) as sock:
@@ -110,7 +110,7 @@ def test_no_name_leads_to_a_socket_so_any_is_good(private):
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
-def test_another_user_is_not_answered_even_where_it_can_connect(private):
+def test_another_user_gets_no_answer_on_the_socket(private):
     private("session", "create").expect(0)
     ask = ("import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]);"
            "s.sendall(b'GET /reckon/v1/health HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n');"
@@ -131,7 +131,7 @@ def test_another_user_is_not_answered_even_where_it_can_connect(private):
             folder.chmod(mode)
 
 
-def test_a_stale_socket_is_replaced_and_what_was_lost_is_said(private):
+def test_a_stale_socket_is_replaced_and_a_loss_is_reported(private):
     private("run", "-s", "kept", "-t", "python", "-c", "x = 1").expect(0)
     end(private, signal.SIGKILL)
     assert sockets(private)
@@ -141,7 +141,7 @@ def test_a_stale_socket_is_replaced_and_what_was_lost_is_said(private):
         assert "session kept is lost" in done.err or "note: " in done.err
 
 
-def test_it_ends_by_itself_and_takes_its_socket_along(private):
+def test_an_idle_daemon_exits_and_removes_its_socket(private):
     with private.start("serve", "--private", "--idle-exit", "1", "--state",
                        private.state) as process:
         assert re.fullmatch(rb"reckon: listening on unix:\S+\.sock\n", process.stdout.readline())
@@ -152,7 +152,7 @@ def test_it_ends_by_itself_and_takes_its_socket_along(private):
         assert before and not set(before) & set(sockets(private))
 
 
-def test_why_it_does_not_start_is_said(private):
+def test_a_daemon_that_does_not_start_is_reported_with_the_reason(private):
     (private.state / "private").write_text("no directory")
     done = private("session", "create").expect(125)
     assert "your private daemon does not start" in done.err and "private" in done.err
@@ -160,7 +160,7 @@ def test_why_it_does_not_start_is_said(private):
 
 # ---- names ----------------------------------------------------------------------------------
 
-def test_a_live_session_has_its_name_alone(reckon):
+def test_names_of_live_sessions_are_unique(reckon):
     with Server(reckon) as server:
         first = server.create(name="a.b-c_1")
         taken = server.ask("POST", "/sessions", {"template": "python", "name": "a.b-c_1"})
@@ -176,7 +176,7 @@ def test_a_live_session_has_its_name_alone(reckon):
         assert server.ask("GET", f"/sessions/{server.create()}").json["name"] is None
 
 
-def test_of_two_that_come_at_once_one_gets_the_name(reckon):
+def test_of_concurrent_requests_one_gets_the_name(reckon):
     with Server(reckon) as server, concurrent.futures.ThreadPoolExecutor() as pool:
         answers = list(pool.map(
             lambda _: server.ask("POST", "/sessions", {"template": "python", "name": "x"}).status,
@@ -186,7 +186,7 @@ def test_of_two_that_come_at_once_one_gets_the_name(reckon):
 
 @pytest.mark.one_user
 @pytest.mark.parametrize("name", ["", "a b", "a/b", "ü", "x" * 64, "se_1", "a\x00b", 5, None])
-def test_what_is_no_name_is_refused(reckon, name):
+def test_invalid_names_are_refused(reckon, name):
     with Server(reckon) as server:
         answer = server.ask("POST", "/sessions", {"name": name})
         assert (answer.status, answer.code) == (400, "invalid") and "name" in answer.json[
@@ -215,7 +215,7 @@ def session(shared, request):
     shared("session", "rm", name).expect(0, 125)
 
 
-# Each is run with a session and without: what comes out, and how it ends, is the same.
+# Each runs with a session and without; output and exit status are the same.
 ALIKE = {
     "output": ["-c", "print('a'); 1 + 1"],
     "nothing": ["-c", ""],
@@ -237,7 +237,7 @@ ALIKE = {
 
 
 def comparable(text):
-    """Without what differs from run to run, and what stays only in a session that does."""
+    """Removes ids and the texts that differ with a session."""
     text = re.sub(r"reckon: made session .*\n", "", text)
     text = re.sub(r"kernel_died: .*", "kernel_died", text)
     return re.sub(r"(ar|out)_[0-9a-f]+", r"\1_", text)
@@ -253,7 +253,7 @@ def test_a_session_makes_no_difference(shared, session, args):
     assert comparable(with_session.err) == comparable(alone.err)
 
 
-def test_a_kernel_that_died_leaves_its_files_in_a_session_that_stays(shared, session):
+def test_a_named_session_keeps_its_files_when_its_kernel_dies(shared, session):
     died = "open('f', 'w').write('kept'); import os; os._exit(3)"
     done = shared("run", "-s", session, "-c", died).expect(1)
     assert "files stay in the session" in done.err and "end with this command" not in done.err
@@ -271,8 +271,8 @@ def test_files_go_in_and_come_out_alike(shared, session):
 
 
 @pytest.mark.one_user
-def test_a_record_that_done_leaves_out_is_whole_in_json(shared):
-    """`done` says `streamed` of more than 6 MiB; --json shows what came as events all the same."""
+def test_json_completes_a_record_that_was_streamed(shared):
+    """The `done` event omits output of more than 6 MiB; --json completes the record from the events."""
     done = shared("run", "-t", "python", "-s", "wide", "--max-output", "8M", "--json", "-c",
                   "print('x' * 7_000_000); 1").expect(0)
     shared("session", "rm", "wide").expect(0)
@@ -306,7 +306,7 @@ def test_max_text_and_receipt_go_with_each_run(shared, session):
     assert "receipt of cell 1: ok" in done.err and "memory" in done.err
 
 
-def test_a_session_is_made_when_it_is_not_there_and_said(private):
+def test_run_creates_a_missing_session_and_reports_it(private):
     first = private("run", "-s", "new", "-t", "python", "-c", "x = [1]").expect(0)
     assert first.err == "reckon: made session new (reckon session rm new ends it)\n"
     second = private("run", "-s", "new", "-c", "x.append(2); x").expect(0)
@@ -314,7 +314,7 @@ def test_a_session_is_made_when_it_is_not_there_and_said(private):
 
 
 @pytest.mark.one_user
-def test_what_cannot_change_is_refused_by_name_and_may_be_repeated(private):
+def test_fixed_options_may_be_repeated_but_not_changed(private):
     made = ["-t", "python", "-l", "python", "--memory", "512M", "--disk", "256M", "--pids", "64",
             "--cpus", "0.5", "--cpu-time", "20", "--max-output", "64K"]
     private("run", "-s", "x", *made, "-c", "1").expect(0)
@@ -338,7 +338,7 @@ def test_a_session_runs_cells_of_each_language(private):
 @pytest.mark.one_user
 @pytest.mark.parametrize("args", [["--mount", "."], ["--stdin", "-"], ["--strict"], ["--private"],
                                   ["--isolate-cpu", "core"]])
-def test_what_does_not_go_with_a_session_is_refused_by_name(reckon, args):
+def test_options_that_cannot_be_used_with_a_session(reckon, args):
     done = reckon("run", "-s", "x", *args, "-c", "1").expect(2)
     assert f"{args[0]} cannot be used with -s" in done.err
     assert not daemons(reckon)
@@ -365,7 +365,7 @@ def test_ctrl_c_stops_the_cell_and_keeps_the_variables(shared, session):
     assert shared("run", "-s", session, "-c", "kept").expect(0).out == "7\n"
 
 
-def test_a_second_ctrl_c_leaves(shared, session):
+def test_a_second_ctrl_c_detaches_from_the_session(shared, session):
     code = ("import signal, time\nsignal.signal(signal.SIGINT, lambda *_: print('no', flush=True))\n"
             "print('go', flush=True)\nwhile True: time.sleep(1)")
     with shared.start("run", "-s", session, "--timeout", "500", "-c", code) as process:
@@ -377,8 +377,8 @@ def test_a_second_ctrl_c_leaves(shared, session):
     assert process.returncode == 130 and f"left session {session}".encode() in err
 
 
-def test_a_program_that_is_killed_leaves_its_cell_or_takes_it_along(shared, session):
-    """kill -9: the cell goes on, or is stopped when nobody has come back for it."""
+def test_on_disconnect_decides_about_the_cell_of_a_killed_client(shared, session):
+    """After kill -9 the cell continues, or is interrupted with --on-disconnect cancel."""
     code = "print('go', flush=True)\nimport time; time.sleep({})\nprint('whole')"
     for wanted, seconds, status in (([], 1, "ok"), (["--on-disconnect", "continue"], 1, "ok"),
                                     (["--on-disconnect", "cancel"], 300, "interrupted")):
@@ -399,7 +399,7 @@ def test_a_program_that_is_killed_leaves_its_cell_or_takes_it_along(shared, sess
         assert done.status == 2 and "--on-disconnect" in done.err
 
 
-def test_ctrl_c_of_one_that_waits_stops_nobody_elses_cell(shared, session):
+def test_ctrl_c_of_a_waiting_client_does_not_stop_another_cell(shared, session):
     first = ("print('go', flush=True)\nimport os, time\n"
              "while not os.path.exists('stop'): time.sleep(0.05)\nprint('ended')")
     with shared.start("run", "-s", session, "--timeout", "500", "-c", first) as running:
@@ -417,7 +417,7 @@ def test_ctrl_c_of_one_that_waits_stops_nobody_elses_cell(shared, session):
         assert running.returncode == 1
 
 
-def test_whoever_reads_no_more_ends_the_command(shared, session):
+def test_a_closed_stdout_ends_the_command(shared, session):
     with shared.start("run", "-s", session, "-c", "while True: print('x' * 999)") as process:
         process.stdout.read(100)
         process.stdout.close()
@@ -444,7 +444,7 @@ def test_files_and_folders_go_both_ways(shared, session):
     assert shared("files", "get", "-s", session, "up/a.txt", "-o", "-").expect(0).stdout == b"a"
     shared("files", "get", "-s", session, "up/a.txt", "-o", "named").expect(0)
     assert (shared.cwd / "named").read_bytes() == b"a"
-    # A file comes under its last part: here, into a folder that is there, and into one that is not.
+    # A file is saved under its last part: in the current, an existing and a new folder.
     shared("files", "get", "-s", session, "up/a.txt").expect(0)
     shared("files", "get", "-s", session, "up/a.txt", "-o", "down").expect(0)
     shared("files", "get", "-s", session, "up/a.txt", "up/d", "-o", "new/").expect(0)
@@ -461,8 +461,8 @@ def test_files_and_folders_go_both_ways(shared, session):
 LONG = "n" * 200
 
 
-def test_a_folder_keeps_links_modes_and_what_is_empty(shared, session):
-    """Both ways, as one archive; what leads out of it is named and left out."""
+def test_a_folder_keeps_links_modes_and_empty_entries(shared, session):
+    """put and get transfer one archive; links that lead out of the folder are reported and left out."""
     top = shared.cwd / "tree"
     (top / "empty" / LONG).mkdir(parents=True)
     (top / "sub").mkdir()
@@ -486,13 +486,13 @@ def test_a_folder_keeps_links_modes_and_what_is_empty(shared, session):
     done = shared("files", "put", "-s", session, "tree").expect(0)
     for name in ("out", "rooted", "pipe"):
         assert f"tree/{name} " in done.err, done.err
-    said = shared("run", "-s", session, "-c", "import os, subprocess\n"
+    printed = shared("run", "-s", session, "-c", "import os, subprocess\n"
                   "print(os.readlink('tree/here'), os.readlink('tree/sub/up'), "
                   "oct(os.stat('tree/run.sh').st_mode), os.listdir('tree/empty'),"
                   "subprocess.run(['sh', 'tree/sub/up'], capture_output=True, text=True).stdout)\n"
                   "os.symlink('zero', 'tree/made'); os.symlink('/etc/passwd', 'tree/bad')\n"
                   "os.chmod('tree/sub', 0o500)").expect(0)
-    assert said.out.split() == ["run.sh", "../run.sh", "0o100750", f"['{LONG}']", "ran"]
+    assert printed.out.split() == ["run.sh", "../run.sh", "0o100750", f"['{LONG}']", "ran"]
     done = shared("files", "get", "-s", session, "tree", "-o", "back").expect(0)
     assert "1 left out: links that lead out" in done.err
     back = shared.cwd / "back" / "tree"
@@ -507,7 +507,7 @@ def test_a_folder_keeps_links_modes_and_what_is_empty(shared, session):
     assert (back / "zero").stat().st_mode & 0o777 == 0o640
     assert (back / "sub").stat().st_mode & 0o777 == 0o500
     assert (back / "zero").stat().st_mtime == 10**9
-    # What is there is left, all of it, unless it is to be replaced; a link is replaced itself.
+    # Without -f, existing files stay unchanged; -f replaces a link itself.
     (back / "run.sh").write_text("mine")
     (back / "here").unlink()
     (back / "here").symlink_to("zero")
@@ -523,7 +523,7 @@ def test_a_folder_keeps_links_modes_and_what_is_empty(shared, session):
 
 
 
-def test_what_is_not_there_is_said(shared, session):
+def test_missing_and_invalid_files_are_errors(shared, session):
     assert "no such file" in shared("files", "get", "-s", session, "x").expect(2).err
     assert "no file x" in shared("files", "rm", "-s", session, "x").expect(2).err
     assert "invalid file name" in shared("files", "rm", "-s", session, ".").expect(2).err
@@ -544,7 +544,7 @@ def test_an_upload_beyond_the_workspace_is_refused(private):
 
 
 @pytest.mark.one_user
-def test_logs_tell_what_ran_also_when_the_session_is_gone(shared, session):
+def test_logs_list_executions_also_of_a_removed_session(shared, session):
     shared("run", "-s", session, "--keep-going", "-c", "print('one')", "-c", "1/0", "-c",
            "# \x1b[31mred\nfirst = 1").expect(1)
     rows = shared("logs", "-s", session).expect(0).out.splitlines()
@@ -564,7 +564,7 @@ def test_logs_tell_what_ran_also_when_the_session_is_gone(shared, session):
 
 
 @pytest.mark.one_user
-def test_following_shows_each_once_it_has_ended(shared, session):
+def test_follow_shows_each_execution_once_after_its_end(shared, session):
     with shared.start("logs", "-s", session, "--follow") as process:
         shared("run", "-s", session, "-c", "print(1)", "-c", "2").expect(0)
         lines = [process.stdout.readline() for _ in range(2)]
@@ -574,20 +574,20 @@ def test_following_shows_each_once_it_has_ended(shared, session):
 
 
 @pytest.mark.one_user
-def test_what_was_cut_can_be_read_on_here_and_there(reckon):
+def test_truncated_output_can_be_read_locally_and_from_the_server(reckon):
     with Server(reckon) as server:
         env = where(server)
         (record,) = reckon("run", "-s", "x", "-t", "python", "--json", "--max-text", "1K", "-c",
                            "for i in range(400_000): print(i)", env=env).expect(0).lines()
         handle = record["truncated"]["stdout"]["handle"]
         url = ["--url", env["RECKON_URL"]]
-        there = reckon("output", *url, "--tail", "2", handle, env=env).expect(0).out
-        assert there == "399998\n399999\n"
+        remote_tail = reckon("output", *url, "--tail", "2", handle, env=env).expect(0).out
+        assert remote_tail == "399998\n399999\n"
         assert reckon("output", *url, "--range", "2-3", handle, env=env).expect(0).out == "1\n"
         reckon("output", *url, handle, "-o", "all.txt", env=env).expect(0)
         assert (reckon.cwd / "all.txt").read_text().splitlines() == list(map(str, range(400_000)))
         assert reckon("output", *url, "out_" + "0" * 32, env=env).expect(2).out == ""
-        assert reckon("output", "--tail", "2", handle).expect(0).out == there  # the same store
+        assert reckon("output", "--tail", "2", handle).expect(0).out == remote_tail  # the same store
         reckon("run", "-s", "x", "-c", "open('f', 'w').write('kept'); None", env=env).expect(0)
         (record,) = reckon("run", "-s", "x", "--json", "-c", "open('g', 'w').write('kept'); None",
                            env=env).expect(0).lines()
@@ -597,7 +597,7 @@ def test_what_was_cut_can_be_read_on_here_and_there(reckon):
 
 # ---- the end of a session -------------------------------------------------------------------
 
-def test_what_became_of_a_session_is_said(shared, session):
+def test_the_end_of_a_session_is_reported(shared, session):
     done = shared("run", "-s", session, "-c", "import os; os._exit(1)").expect(1)
     assert done.status == 1
     assert "no kernel" in shared("session", "ls").expect(0).out
@@ -632,8 +632,8 @@ def test_a_session_has_one_status(shared, session):
 
 
 @pytest.mark.one_user
-def test_shells_complete_names_that_live(shared, session):
-    """Of sessions and templates; also what a loop of a shell goes over."""
+def test_shells_complete_names_of_sessions_and_templates(shared, session):
+    """bash completes the names; --quiet prints names alone, for loops of a shell."""
     assert session in shared("session", "ls", "--quiet").expect(0).out.splitlines()
     templates = shared("template", "ls", "-q").expect(0).out.splitlines()
     assert "python" in templates and "NAME" not in templates
@@ -661,7 +661,7 @@ def test_restart_keeps_files_and_forgets_variables(shared, session):
                   ).expect(0).out == "(False, ['f'])\n"
 
 
-def test_create_takes_limits_and_says_its_name(private):
+def test_create_takes_limits_and_prints_the_name(private):
     assert private("session", "create", "n", "-t", "python", "--idle", "1h", "--memory", "256M",
                    "--env", "A=1", "--env", "A=2").expect(0).out == "n\n"
     assert private("run", "-s", "n", "-c", "import os; os.environ['A']").expect(0).out == "'2'\n"
@@ -674,7 +674,7 @@ def test_create_takes_limits_and_says_its_name(private):
     assert "there are 2 sessions" in private("files", "ls").expect(2).err
 
 
-# ---- servers that are none, or break --------------------------------------------------------
+# ---- invalid and broken servers -------------------------------------------------------------
 
 class Fake:
     """Accepts connections, reads a head, and answers each with the next of `answers`."""
@@ -749,7 +749,7 @@ ODD = {
 
 @pytest.mark.one_user
 @pytest.mark.parametrize("answer, words", ODD.values(), ids=ODD.keys())
-def test_a_server_that_is_no_reckon_is_named_as_such(reckon, answer, words):
+def test_a_server_that_is_not_reckon_is_an_error(reckon, answer, words):
     key = "rk_THEKEYTHATISSECRET"
     with Fake(answer) as fake:
         env = {"RECKON_URL": fake.url, "RECKON_API_KEY": key}
@@ -766,7 +766,7 @@ def busy(retry_s):
 
 
 @pytest.mark.one_user
-def test_a_server_that_says_later_is_asked_later(reckon):
+def test_an_overloaded_server_is_retried_after_its_delay(reckon):
     nothing = http(200, json.dumps({"sessions": [], "next": None}))
     with Fake(busy(1), busy(1), nothing) as fake:
         done = reckon("session", "ls", env={"RECKON_URL": fake.url}).expect(0)
@@ -779,7 +779,7 @@ def test_a_server_that_says_later_is_asked_later(reckon):
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
-def test_a_tenant_at_its_rate_gets_its_work_done(reckon):
+def test_requests_over_the_rate_of_a_tenant_are_retried(reckon):
     with Server(reckon) as server:
         _, key = server.newcomer("slow", requests_per_s=1)
         env = {"RECKON_URL": f"http://127.0.0.1:{server.port}", "RECKON_API_KEY": key}
@@ -794,7 +794,7 @@ def test_a_tenant_at_its_rate_gets_its_work_done(reckon):
 
 
 @pytest.mark.one_user
-def test_server_text_cannot_steer_a_terminal(reckon):
+def test_control_characters_of_a_server_do_not_reach_the_terminal(reckon):
     evil = json.dumps({"error": {"code": "x\x1b[2J", "message": "\x1b]0;t\x07gone\nforged: line",
                                  "cause": None, "remedy": "\x1b[31m\r"}})
     with Fake(http(410, evil)) as fake:
@@ -803,7 +803,7 @@ def test_server_text_cannot_steer_a_terminal(reckon):
 
 
 @pytest.mark.one_user
-def test_a_list_that_comes_in_pages_is_one(reckon):
+def test_pages_of_a_list_are_joined(reckon):
     session = {"sessions": [{"id": "se_1", "name": "x", "status": "live"}], "next": None}
     first = {"files": [{"path": "a", "kind": "folder"}, {"path": "a/b", "kind": "file", "size": 1}],
              "next": "c 1"}
@@ -820,7 +820,7 @@ ONE_SESSION = http(200, json.dumps({"sessions": [{"id": "se_1", "name": "x", "st
 
 
 @pytest.mark.one_user
-def test_a_server_without_archives_gets_and_gives_file_by_file(reckon):
+def test_files_are_transferred_one_by_one_without_archives(reckon):
     missing = http(404, json.dumps({"error": {"code": "not_found", "message": "no such path"}}))
     listed = http(200, json.dumps({"files": [{"path": "a", "kind": "folder"},
                                              {"path": "a/b", "kind": "file", "size": 1}],
@@ -874,7 +874,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("archive", HOSTILE.values(), ids=HOSTILE.keys())
-def test_hostile_archives_make_nothing_outside(reckon, archive):
+def test_hostile_archives_create_nothing_outside(reckon, archive):
     place = reckon.cwd / "deep" / "to"
     with Fake(ONE_SESSION, http(200, archive, "application/x-tar")) as fake:
         done = reckon("files", "get", "-s", "x", "a", "-o", "deep/to/",
@@ -883,7 +883,7 @@ def test_hostile_archives_make_nothing_outside(reckon, archive):
     found = {path.name for path in reckon.cwd.rglob("*")}
     assert not {name for name in found if "evil" in name} and not os.path.lexists("/tmp/evil")
     assert found <= {"deep", "to", "a", "d", "l"}
-    # What is refused before it begins has made nothing; only what a link stood in for is found late.
+    # Only "through a link" is detected late; the other archives create nothing at all.
     assert archive == HOSTILE["through a link"] or not list(place.iterdir())
 
 
@@ -896,7 +896,7 @@ def test_wrong_addresses_are_refused_before_anything_is_sent(reckon):
 
 
 @pytest.mark.one_user
-def test_nobody_there_is_said_with_what_to_do(reckon):
+def test_a_failed_connection_is_reported_with_a_suggestion(reckon):
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     done = reckon("session", "ls", "--url", f"http://127.0.0.1:{port}").expect(125)
@@ -908,7 +908,7 @@ def test_nobody_there_is_said_with_what_to_do(reckon):
 
 
 @pytest.mark.one_user
-def test_a_wrong_key_is_said_and_never_shown(reckon):
+def test_a_wrong_key_is_an_error_and_never_shown(reckon):
     with Server(reckon) as server:
         env = {"RECKON_URL": f"http://127.0.0.1:{server.port}"}
         done = reckon("session", "ls", env=env).expect(125)
@@ -922,7 +922,7 @@ def test_a_wrong_key_is_said_and_never_shown(reckon):
 
 
 @pytest.mark.one_user
-def test_a_key_is_in_no_argument(reckon):
+def test_a_key_is_removed_from_the_process_arguments(reckon):
     started = threading.Event()
 
     def hang():
@@ -939,7 +939,7 @@ def test_a_key_is_in_no_argument(reckon):
 
 
 @pytest.mark.one_user
-def test_what_looks_like_the_option_in_code_is_code(private):
+def test_code_that_looks_like_the_key_option_runs(private):
     private("run", "-s", "x", "-t", "python", "-c", "'--key=5'").expect(0)
     done = private("run", "-s", "x", "-c", "--5").expect(0)
     assert done.out == "5\n" and "list of processes" not in done.err
@@ -948,7 +948,7 @@ def test_what_looks_like_the_option_in_code_is_code(private):
 # ---- connections that break -----------------------------------------------------------------
 
 class Breaking:
-    """Passes connections on to a daemon; those that are in `cuts` end after so many bytes."""
+    """A proxy of a daemon that cuts each event stream after the next number of bytes in `cuts`."""
 
     def __init__(self, port, cuts):
         self.target, self.cuts = port, list(cuts)
@@ -974,7 +974,7 @@ class Breaking:
         with connection, socket.create_connection(("127.0.0.1", self.target)) as upstream:
             threading.Thread(target=self.copy_in, args=(connection, upstream), daemon=True).start()
             self.copy_out(connection, upstream)
-            # Closing alone would wait for the thread that reads.
+            # Shut down first: close() does not end the read of the other thread.
             for end in (connection, upstream):
                 with contextlib.suppress(OSError):
                     end.shutdown(socket.SHUT_RDWR)
@@ -1002,7 +1002,7 @@ class Breaking:
 @pytest.mark.one_user
 @pytest.mark.parametrize("cuts", [[1500], [300, 700, 1900, 350], [400] * 5],
                          ids=["once", "often", "again and again"])
-def test_a_stream_that_breaks_goes_on_where_it_was(reckon, cuts):
+def test_a_broken_stream_resumes_where_it_broke(reckon, cuts):
     with Server(reckon) as server, Breaking(server.port, cuts) as broken:
         env = {"RECKON_URL": f"http://127.0.0.1:{broken.port}", "RECKON_API_KEY": server.key}
         code = ("import time\nn = globals().get('n', 0) + 1\n"
@@ -1014,8 +1014,8 @@ def test_a_stream_that_breaks_goes_on_where_it_was(reckon, cuts):
 
 
 @pytest.mark.one_user
-def test_a_request_whose_answer_was_lost_is_not_run_again(reckon):
-    """The head of the answer never came: asked again with the same key it is the same execution."""
+def test_a_request_whose_answer_was_lost_runs_once(reckon):
+    """The client repeats the request with the same idempotency key, so it gets the same execution."""
     with Server(reckon) as server, Breaking(server.port, [1]) as broken:
         env = {"RECKON_URL": f"http://127.0.0.1:{broken.port}", "RECKON_API_KEY": server.key}
         code = "n = globals().get('n', 0) + 1; n"
@@ -1026,7 +1026,7 @@ def test_a_request_whose_answer_was_lost_is_not_run_again(reckon):
         assert len(posts) == 2 and len(keys) == 1
 
 
-# It is tried for twelve seconds to go on, whoever does.
+# The client tries to reconnect for several seconds before it fails.
 @pytest.mark.one_user
 def test_a_server_that_dies_while_a_cell_runs_is_an_error(reckon):
     server = Server(reckon)
@@ -1063,9 +1063,9 @@ def test_a_session_that_is_removed_while_a_cell_runs_is_an_error(shared, session
     assert process.returncode in (1, 125) and err
 
 
-# ---- what it is made of ---------------------------------------------------------------------
+# ---- programs and help ----------------------------------------------------------------------
 
-def test_only_the_client_loads_what_talks_to_the_network(reckon):
+def test_only_the_client_links_libcurl(reckon):
     program = reckon.place.program
     assert b"libcurl" not in program.read_bytes()
     client = program.parent.parent / "libexec" / "reckon-client"
@@ -1090,7 +1090,7 @@ def test_help_is_one_screen(reckon, command):
 
 
 @pytest.mark.one_user
-def test_slips_of_the_fingers_are_met_with_help(reckon):
+def test_typing_errors_get_suggestions(reckon):
     assert "reckon session create?" in reckon("session", "craete").expect(2).err
     assert "--memory?" in reckon("session", "create", "--memroy", "1G").expect(2).err
     assert reckon("help", "session", "ls").expect(0).out == reckon("session", "ls", "-h").out
@@ -1101,7 +1101,7 @@ def test_slips_of_the_fingers_are_met_with_help(reckon):
 
 @pytest.mark.parametrize("as_user", ["rootless"], indirect=True)
 @pytest.mark.parametrize("page, least", [("sessions", 11), ("volumes", 7), ("snapshots", 6)])
-def test_the_commands_of_the_page(private, page, least):
+def test_the_commands_of_the_pages(private, page, least):
     """As an ordinary user; test_guides.py runs them as root."""
     text = (ROOT / f"docs/{page}.md").read_text(encoding="utf-8")
     steps = [(command, shown)

@@ -34,8 +34,8 @@ def weather(city, call="w1"):
     return {"raw": json.dumps({"city": city}), "name": "get_weather", "id": call}
 
 
-class Told:
-    """What the program printed, by the first word of each line."""
+class Output:
+    """The lines that the program printed, by their first word."""
 
     def __init__(self, done):
         self.lines = done.out.splitlines()
@@ -45,7 +45,7 @@ class Told:
 
 
 @pytest.fixture
-def talk(reckon):
+def run_agent(reckon):
     """Runs reckon-agent-conversation with these words; each call is a process of its own."""
     here = pathlib.Path(os.environ.get("RECKON_BIN", ROOT / "build/bin/reckon")).parent.parent
 
@@ -61,7 +61,7 @@ def talk(reckon):
                           env={"RECKON_LIBEXEC": str(real.parent.parent / "libexec")})
         finally:
             reckon.place.program = real
-        return Told(done.expect(0))
+        return Output(done.expect(0))
 
     call.cwd = reckon.cwd
     return call
@@ -79,7 +79,7 @@ def walk(value):
 
 
 def results_of(body):
-    """{call or name: text} of what a request says tools gave, whatever the protocol."""
+    """{call id: text} of the tool results in a request, in any protocol."""
     found = {}
     for item in walk(body):
         if item.get("role") == "tool":
@@ -100,56 +100,56 @@ def tool_names(body):
 
 
 @EACH
-def test_messages_instructions_images_and_files(talk, protocol):
+def test_messages_instructions_images_and_files(run_agent, protocol):
     document = conversation(
         {"role": "system", "text": "Speak like a pirate."},
         user("Hello."), {"role": "assistant", "text": "Ahoy."},
         user("What is this?", images=[{"mime": "image/png", "base64": PNG}], files=["sales.csv (9 bytes)"]))
     with ModelServer(Reply(text="A pixel.")) as model:
-        told = talk(model, protocol, "&doc.json", ">", documents={"doc.json": document})
+        output = run_agent(model, protocol, "&doc.json", ">", documents={"doc.json": document})
     body = model.asked[0].body
     text = json.dumps(body)
-    assert told.of("text") == ["A pixel."] and told.of("stop") == ["answer"]
+    assert output.of("text") == ["A pixel."] and output.of("stop") == ["answer"]
     assert "Speak like a pirate." in text and "You answer questions by running Python" in text
     assert text.index("Hello.") < text.index("Ahoy.") < text.index("What is this?")
     assert PNG in text and "sales.csv (9 bytes)" in text
 
 
 @EACH
-def test_a_run_is_parked_and_taken_up_in_another_process(talk, protocol):
+def test_a_parked_run_continues_in_another_process(run_agent, protocol):
     document = conversation(user("Is it warm in Bern?"), tools=[WEATHER])
     script = [Reply(thought="Hm.", text="Let me look.", calls=[weather("Bern"), "print(6 * 7)"]),
               Reply(text="20 degrees; and 42.")]
     with ModelServer(*script) as model:
-        first = talk(model, protocol, "+keep=1", "&doc.json", "*kept.json", ">", documents={"doc.json": document})
+        first = run_agent(model, protocol, "+keep=1", "&doc.json", "*kept.json", ">", documents={"doc.json": document})
         assert first.of("stop") == ["tool_calls"] and len(model.asked) == 1
         assert first.of("call") == ['w1 get_weather {"city":"Bern"}']
         assert first.of("steps")[0].startswith("1 ") and first.of("steps")[0].endswith("ok")
-        kept = parse_json((talk.cwd / "kept.json").read_bytes())
-        jsonschema.validate(kept, SCHEMA)
-        second = talk(model, protocol, "+keep=1", "&kept.json", ">w1=20 degrees", "*after.json", ">")
+        stored = parse_json((run_agent.cwd / "kept.json").read_bytes())
+        jsonschema.validate(stored, SCHEMA)
+        second = run_agent(model, protocol, "+keep=1", "&kept.json", ">w1=20 degrees", "*after.json", ">")
     assert second.of("text") == ["20 degrees; and 42."] and second.of("stop") == ["answer"]
     assert tool_names(model.asked[0].body) == ["python", "read_output", "get_weather"]
     results = results_of(model.asked[1].body)
     assert results["w1"] == "20 degrees" and "42" in results.values() and len(results) == 2
     assert list(results).index("w1") == 0, "in the order of the calls"
-    # What its provider wants back came through the document unchanged.
+    # The document preserved what the provider requires in the next request.
     marks = {"chat": '"reasoning_content": "Hm."', "responses": "c2VjcmV0IHRob3VnaHRz",
              "messages": '"signature": "c2lnbmVk"', "gemini": '"thoughtSignature": "c2lnbmVk0"'}
     assert marks[protocol] in json.dumps(model.asked[1].body)
-    assert parse_json((talk.cwd / "after.json").read_bytes())["messages"][-1]["text"] == "20 degrees; and 42."
-    # Sums are of the whole run.
+    assert parse_json((run_agent.cwd / "after.json").read_bytes())["messages"][-1]["text"] == "20 degrees; and 42."
+    # The token count covers the whole run.
     assert int(second.of("tokens")[0]) == 200
 
 
 @EACH
-def test_results_in_the_same_process_and_calls_without_one(talk, protocol):
+def test_results_in_the_same_process_and_calls_without_a_result(run_agent, protocol):
     calls = [weather("Bern", "w1"), weather("Basel", "w2"), weather("Chur", "w3")]
     document = conversation(user("Where is it warm?"), tools=[WEATHER], code=False, instructions="Be brief.")
     with ModelServer(Reply(calls=calls), Reply(text="In Basel.")) as model:
-        told = talk(model, protocol, "&doc.json", ">", "!w3=no such city", ">w2=20", ">",
+        output = run_agent(model, protocol, "&doc.json", ">", "!w3=no such city", ">w2=20", ">",
                     documents={"doc.json": document})
-    assert told.of("stop") == ["tool_calls", "answer"] and len(told.of("call")) == 3
+    assert output.of("stop") == ["tool_calls", "answer"] and len(output.of("call")) == 3
     body = model.asked[1].body
     assert tool_names(body) == ["get_weather"] and "running Python" not in json.dumps(body)
     results = results_of(body)
@@ -158,22 +158,22 @@ def test_results_in_the_same_process_and_calls_without_one(talk, protocol):
 
 
 @EACH
-def test_a_question_instead_of_results(talk, protocol):
+def test_a_question_instead_of_results(run_agent, protocol):
     document = conversation(user("Where is it warm?"), tools=[WEATHER])
     with ModelServer(Reply(calls=[weather("Bern")]), Reply(text="Never mind.")) as model:
-        told = talk(model, protocol, "&doc.json", ">", "?Forget it.", documents={"doc.json": document})
-    assert told.of("stop") == ["tool_calls", "answer"]
+        output = run_agent(model, protocol, "&doc.json", ">", "?Forget it.", documents={"doc.json": document})
+    assert output.of("stop") == ["tool_calls", "answer"]
     assert "gave no result" in results_of(model.asked[1].body)["w1"]
 
 
 @EACH
-def test_sampling_is_passed_on(talk, protocol):
+def test_sampling_parameters_are_sent_to_the_provider(run_agent, protocol):
     document = conversation(
         user("?"), tools=[WEATHER], tool_choice="get_weather", parallel_tool_calls=False,
         sampling={"temperature": 0.25, "top_p": 0.5, "seed": 7, "stop": ["END"], "max_tokens": 99,
                   "reasoning_effort": "low"})
     with ModelServer(Reply(text="x")) as model:
-        talk(model, protocol, "&doc.json", ">", documents={"doc.json": document})
+        run_agent(model, protocol, "&doc.json", ">", documents={"doc.json": document})
     body = model.asked[0].body
     if protocol == "chat":
         assert (body["temperature"], body["top_p"], body["seed"], body["stop"]) == (0.25, 0.5, 7, ["END"])
@@ -196,11 +196,11 @@ def test_sampling_is_passed_on(talk, protocol):
 
 
 @EACH
-def test_code_streams_while_it_is_written(talk, protocol):
+def test_code_streams_while_it_is_written(run_agent, protocol):
     source = 'print("a\\n\u00e4\U0001f600", 6 * 7)'
     with ModelServer(Reply(calls=[source], pieces=3), Reply(text="ok")) as model:
-        told = talk(model, protocol, "?Go.")
-    lines = [line for line in told.lines if line.startswith("event ")]
+        output = run_agent(model, protocol, "?Go.")
+    lines = [line for line in output.lines if line.startswith("event ")]
     pieces = [line.split(" ", 4)[4] for line in lines if line.startswith("event code ")]
     assert "".join(pieces) == source
     assert len(pieces) > 3 or protocol == "gemini", "Gemini sends a call whole"
@@ -209,35 +209,35 @@ def test_code_streams_while_it_is_written(talk, protocol):
 
 
 @EACH
-def test_a_cap_on_calls(talk, protocol):
+def test_max_calls_limits_cells_and_tool_calls(run_agent, protocol):
     document = conversation(user("Where is it warm?"), tools=[WEATHER], max_calls=2)
     script = [Reply(calls=["print(1)", weather("Bern")]), Reply(calls=[weather("Basel", "w2")]),
               Reply(text="In Bern.")]
     with ModelServer(*script) as model:
-        told = talk(model, protocol, "&doc.json", ">", ">w1=20", ">", documents={"doc.json": document})
-    assert told.of("stop") == ["tool_calls", "max_steps"] and told.of("text")[-1] == "In Bern."
+        output = run_agent(model, protocol, "&doc.json", ">", ">w1=20", ">", documents={"doc.json": document})
+    assert output.of("stop") == ["tool_calls", "max_steps"] and output.of("text")[-1] == "In Bern."
     assert "limit of calls" in results_of(model.asked[2].body)["w2"]
 
 
 @EACH
-def test_a_run_that_failed_is_taken_up_again(talk, protocol):
+def test_a_failed_run_can_be_resumed(run_agent, protocol):
     script = [Reply(calls=["x = 41"]), Reply(status=400, error={"error": {"message": "no"}}), Reply(text="ok")]
     with ModelServer(*script) as model:
-        first = talk(model, protocol, "+keep=1", "*kept.json", "?Count.", "=print(x)", ">")
+        first = run_agent(model, protocol, "+keep=1", "*kept.json", "?Count.", "=print(x)", ">")
     assert first.of("stop") == ["failed", "answer"] and first.of("cell")[0].startswith("ok")
     with ModelServer(Reply(text="again")) as model:
-        second = talk(model, protocol, "&kept.json", ">")
+        second = run_agent(model, protocol, "&kept.json", ">")
     assert second.of("text") == ["again"] and "x = 41" in json.dumps(model.asked[0].body)
 
 
-def test_thoughts_are_for_the_model_that_made_them(talk):
+def test_thoughts_are_not_sent_to_another_model(run_agent):
     document = conversation(user("?"), tools=[WEATHER])
     with ModelServer(Reply(thought="Secret.", text="T", calls=[weather("Bern")])) as model:
-        talk(model, "chat", "+keep=1", "&doc.json", "*kept.json", ">", documents={"doc.json": document})
+        run_agent(model, "chat", "+keep=1", "&doc.json", "*kept.json", ">", documents={"doc.json": document})
     for protocol in PROTOCOLS:
         with ModelServer(Reply(text="ok")) as other:
-            told = talk(other, protocol, "&kept.json", ">w1=20", ">")
-        assert told.of("text") == ["ok"] and "Secret." not in json.dumps(other.asked[0].body)
+            output = run_agent(other, protocol, "&kept.json", ">w1=20", ">")
+        assert output.of("text") == ["ok"] and "Secret." not in json.dumps(other.asked[0].body)
         assert results_of(other.asked[0].body)
 
 
@@ -257,18 +257,18 @@ def test_thoughts_are_for_the_model_that_made_them(talk):
     ({"messages": []}, "nothing is left to answer"),
     ({"messages": [{"role": "user"}, {"role": "assistant", "text": "ok"}]}, "nothing is left to answer"),
 ])
-def test_documents_that_are_none(talk, document, words):
+def test_invalid_documents(run_agent, document, words):
     if isinstance(document, dict):
         document = {"schema": "reckon.conversation/1", **document}
     with ModelServer() as model:
-        told = talk(model, "chat", "&doc.json", ">", documents={"doc.json": document})
-    assert told.of("stop") == ["failed"] and words in told.of("message")[0] and not model.asked
+        output = run_agent(model, "chat", "&doc.json", ">", documents={"doc.json": document})
+    assert output.of("stop") == ["failed"] and words in output.of("message")[0] and not model.asked
 
 
-def test_results_of_calls_that_are_none(talk):
+def test_results_of_unknown_calls(run_agent):
     document = conversation(user("?"), tools=[WEATHER])
     for word in (">w9=20", ">=20"):
         with ModelServer(Reply(calls=[weather("Bern")]), Reply(text="ok")) as model:
-            told = talk(model, "chat", "&doc.json", ">", word, ">", ">w1=20", ">", documents={"doc.json": document})
-        assert told.of("stop") == ["tool_calls", "failed", "answer"]
-        assert "waits for a result" in told.of("message")[1] and len(model.asked) == 2
+            output = run_agent(model, "chat", "&doc.json", ">", word, ">", ">w1=20", ">", documents={"doc.json": document})
+        assert output.of("stop") == ["tool_calls", "failed", "answer"]
+        assert "waits for a result" in output.of("message")[1] and len(model.asked) == 2

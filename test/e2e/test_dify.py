@@ -9,7 +9,7 @@ from one_shot import ask, check_client_gone, check_nothing_stays, oversized, pos
 RUN = "/dify/v1/sandbox/run"
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
-# As Dify makes it of a code node: the inputs in base 64, the result between two marks.
+# The code that Dify generates for a code node: inputs in base64, the result between two marks.
 NODE = """
 def main(arg: str) -> dict:
     return {"result": arg * 200000}
@@ -43,7 +43,7 @@ def test_a_code_node(server):
     check_nothing_stays(server, 2)
 
 
-def test_warnings_are_no_error_and_failures_are(server):
+def test_warnings_are_not_errors_but_failures_are(server):
     data = run(server, "import sys; print(1); print('careful', file=sys.stderr)")
     assert data == {"stdout": "1\n", "stderr": "careful\n", "error": "", "exit_code": 0}
     data = run(server, "1/0")
@@ -56,7 +56,7 @@ def test_warnings_are_no_error_and_failures_are(server):
     assert (data["stdout"], data["error"]) == ("42\n", "")
 
 
-def test_nothing_is_left_for_the_next_one(server):
+def test_files_do_not_remain_for_the_next_run(server):
     run(server, "open('left', 'w').write('x')")
     assert run(server, "import os; print(os.path.exists('left'))")["stdout"] == "False\n"
 
@@ -68,7 +68,7 @@ def test_the_client_from_pypi(server):
     assert client.run_nodejs("console.log('hi')").stdout == "hi\n"
 
 
-def test_what_is_wrong_is_told_in_its_form(server):
+def test_errors_have_the_format_of_dify(server):
     def refused(answer, status, code):
         assert answer.status == status, answer
         assert set(answer.json) == {"code", "message", "data"} and answer.json["data"] is None
@@ -87,11 +87,11 @@ def test_what_is_wrong_is_told_in_its_form(server):
     assert status == 413 and body["code"] == -413
 
 
-def test_a_client_that_goes_ends_it(server):
+def test_a_client_disconnect_ends_the_run(server):
     check_client_gone(server, RUN, {"language": "python3", "code": "import time; time.sleep(25)"})
 
 
-def test_what_is_installed(server):
+def test_dependencies_are_listed(server):
     answer = ask(server, "GET", "/dify/v1/sandbox/dependencies?language=python3")
     assert answer.status == 200
     names = {each["name"].lower() for each in answer.json["data"]["dependencies"]}

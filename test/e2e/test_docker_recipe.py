@@ -1,4 +1,4 @@
-"""What replaces a Docker executor: reckon run --entry with its flags, and docs/docker.md as it is printed."""
+"""Reckon instead of a Docker executor: reckon run --entry with flags of Docker, and the code of docs/docker.md."""
 import os
 import re
 import subprocess
@@ -24,10 +24,10 @@ def folder(reckon):
     return place
 
 
-def entry(reckon, folder, *more, code=None, arguments=(), **given):
+def entry(reckon, folder, *more, code=None, arguments=(), **options):
     if code is not None:
         (folder / "main.py").write_text(code)
-    return reckon("run", "--entry", "main.py", *more, str(folder), *(["--", *arguments] if arguments else []), **given)
+    return reckon("run", "--entry", "main.py", *more, str(folder), *(["--", *arguments] if arguments else []), **options)
 
 
 def test_a_folder_is_a_program(reckon, folder):
@@ -49,7 +49,7 @@ def test_the_flags_of_docker_run(reckon, folder):
     assert done.out == "/mnt/data/lib b typed from outside True\n"
 
 
-def test_how_a_program_ends_is_the_exit_status(reckon, folder):
+def test_the_exit_status_of_a_program(reckon, folder):
     done = entry(reckon, folder, "--timeout", "0.5",
                  code="import time; print(1, flush=True); time.sleep(60)").expect(124)
     assert done.out == "1\n" and "timed out" in done.err
@@ -62,7 +62,7 @@ def test_how_a_program_ends_is_the_exit_status(reckon, folder):
     assert entry(reckon, folder, code=f"print('x' * {len(text)})").expect(0).out == text + "\n"
 
 
-def test_what_is_wrong_is_told_before_anything_runs(reckon, folder):
+def test_errors_are_reported_before_anything_runs(reckon, folder):
     def wrong(*args, word):
         done = reckon("run", *args).expect(2)
         assert word in done.err and done.out == ""
@@ -84,7 +84,7 @@ def test_what_is_wrong_is_told_before_anything_runs(reckon, folder):
 
 @pytest.mark.parametrize("name", ["With the command", "With a daemon"])
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
-def test_the_recipe_as_it_is_printed(reckon, folder, name):
+def test_the_recipes_of_the_page_run(reckon, folder, name):
     [code] = [text for title, text in BLOCKS if title == name]
     code += f"\nimport sys\nprint([execute({str(folder)!r}, each) for each in (30, 0.5)])\n"
     with Server(reckon) as server:

@@ -1,4 +1,4 @@
-"""What the documents show is what happens: the first commands, the C program, a box's contents."""
+"""The documents match the program: the first commands, the C program, the contents of a box."""
 import pathlib
 import re
 import shutil
@@ -40,7 +40,7 @@ def matches(shown, output):
     return re.fullmatch(pattern, output.strip("\n"), re.S) is not None
 
 
-def test_what_is_shown_is_compared():
+def test_matches_compares_whole_outputs():
     assert matches("a … c\n", "a b c\n") and matches("a\n…", "a\nb\nc\n")
     assert not matches("a\n", "a\nb\n") and not matches("a.c", "abc")
 
@@ -71,20 +71,20 @@ def test_the_program_of_the_page(reckon, tmp_path):
     assert record["status"] == "ok" and record["results"][0]["data"]["text/plain"] == "42"
 
 
-# What tests and builds set, and nobody who uses the command.
+# Variables that only tests and builds set.
 NOT_FOR_USERS = {"RECKON_MCP_CONFORMANCE", "RECKON_SHARE"}
 
 
 def test_the_manual_knows_every_command_and_variable(reckon):
     text = (ROOT / "man/reckon.1.scd").read_text(encoding="utf-8")
     commands, rest = text.split("# COMMANDS")[1].split("# EXIT STATUS")
-    told = set(re.findall(r"\*([a-z0-9]+)\*", "\n".join(
+    documented = set(re.findall(r"\*([a-z0-9]+)\*", "\n".join(
         line for line in commands.splitlines() if line.startswith("*"))))
     overview = reckon("--help").expect(0).out
     known = set(re.findall(r"^  ([a-z0-9]+)  ", overview, re.M))
     for line in re.search(r"administration: (.*?)\n\n", overview, re.S).group(1).split("also:"):
         known |= set(re.findall(r"[a-z0-9]+", line))
-    assert len(known) > 30 and not known - told, known - told
+    assert len(known) > 30 and not known - documented, known - documented
     read = set()
     for path in [*(ROOT / "src").rglob("*.c"), *(ROOT / "tools").glob("reckon-*")]:
         source = path.read_text(encoding="utf-8")
@@ -99,22 +99,22 @@ def test_doctor_keeps_to_its_schema(reckon):
     schema = parse_json((ROOT / "docs/doctor.schema.json").read_bytes())
     (answer,) = reckon("doctor", "--json").expect(0).lines()
     jsonschema.validators.validator_for(schema)(schema).validate(answer)
-    # Root of a container may be served like an ordinary user.
+    # Root in a container may count as rootless.
     assert answer["rootless"] or reckon.user.is_root
 
 
-def test_a_box_holds_what_the_table_says(reckon):
-    """Each top-level name of a box is in ARCHITECTURE.md's table, and the other way round."""
+def test_a_box_contains_the_names_of_the_table(reckon):
+    """ARCHITECTURE.md's table and the root of a box have the same names."""
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     table = text.split("## Inside a box")[1].split("\n## ")[0]
     first_cells = "".join(re.findall(r"^\| (`/.*?) \|", table, re.M))
-    told = set(re.findall(r"`/(\w+)", first_cells))
-    there = set(reckon("run", "-t", "python", "-c", "import os; print(*os.listdir('/'))")
+    documented = set(re.findall(r"`/(\w+)", first_cells))
+    found = set(reckon("run", "-t", "python", "-c", "import os; print(*os.listdir('/'))")
                 .expect(0).out.split())
-    assert told == there
+    assert documented == found
 
 
-def test_a_box_has_the_sizes_that_are_told(reckon):
+def test_a_box_has_its_sizes_user_and_folder(reckon):
     code = ("import os\nfor p in '/mnt/data', '/tmp', '/dev/shm':\n"
             "    s = os.statvfs(p); print(s.f_blocks * s.f_frsize >> 20)\n"
             "print(os.getuid(), os.getcwd(), os.path.realpath(os.environ['HOME']))")

@@ -41,20 +41,20 @@ def test_output_and_exit_code_are_the_programs(reckon, session):
     assert done.stdout == b"[a b][--json][-s][*]"
 
 
-def test_what_is_piped_in_and_out_stays_as_it_is(reckon, session):
+def test_piped_bytes_stay_unchanged(reckon, session):
     data = os.urandom(20_000_000)
     done = exec_(reckon, "cat", stdin=data)
     assert done.status == 0 and done.stdout == data
     assert exec_(reckon, "cat", options=["-n"], stdin=b"not passed on").stdout == b""
 
 
-def test_its_place_and_variables_can_be_said(reckon, session):
+def test_options_set_the_folder_and_variables(reckon, session):
     done = exec_(reckon, "sh", "-c", "pwd; echo $A; echo ${HOSTNAME_OF_CALLER:-none}",
                  options=["-C", "/tmp", "-e", "A=b c"], env={"HOSTNAME_OF_CALLER": "secret"})
     assert done.stdout == b"/tmp\nb c\nnone\n"
 
 
-def test_a_session_that_is_not_there_is_made(reckon):
+def test_a_missing_session_is_created(reckon):
     done = reckon("exec", "-s", "fresh", "--", "echo", "hello")
     assert (done.status, done.stdout) == (0, b"hello\n")
     assert b"fresh" in done.stderr
@@ -74,13 +74,13 @@ def test_a_session_that_is_not_there_is_made(reckon):
     (["kill", "-s", "box", "nothing"], 2, b"no process nothing runs there"),
     (["kill", "-s", "box", "--signal", "NOPE", "pr_01JD8Z4J9Q0123456789ABCDEF"], 2, b""),
 ])
-def test_what_cannot_be_done_is_said(reckon, session, argv, status, says):
+def test_errors_are_reported(reckon, session, argv, status, says):
     done = reckon(*argv)
     assert done.status == status and says in done.stderr, done
     assert done.stdout == b""
 
 
-def test_a_time_limit_is_told(reckon, session):
+def test_a_time_limit_is_reported(reckon, session):
     done = exec_(reckon, "sleep", "60", options=["--timeout", "200ms"])
     assert done.status == 124 and b"timed out" in done.stderr
 
@@ -95,7 +95,7 @@ def test_a_signal_goes_to_the_program(reckon, session):
         assert process.wait(SECONDS) == 9
 
 
-def test_a_command_that_is_killed_takes_its_program_along(reckon, session):
+def test_a_killed_command_hangs_up_its_program(reckon, session):
     with reckon.start("exec", "-s", "box", "--", "sh", "-c", "echo ready; exec sleep 1000") as process:
         assert process.stdout.readline() == b"ready\n"
         process.kill()
@@ -103,7 +103,7 @@ def test_a_command_that_is_killed_takes_its_program_along(reckon, session):
     assert listed(reckon, "-a")[0]["signal"] == "HUP"
 
 
-def test_whose_reader_goes_ends(reckon, session):
+def test_a_closed_stdout_ends_the_program(reckon, session):
     with reckon.start("exec", "-s", "box", "--", "yes") as process:
         assert process.stdout.read(4) == b"y\ny\n"
         process.stdout.close()
@@ -111,7 +111,7 @@ def test_whose_reader_goes_ends(reckon, session):
     eventually(lambda: listed(reckon) == [], "it stays")
 
 
-def test_what_was_left_running_is_listed_and_killed(reckon, session):
+def test_detached_programs_are_listed_and_killed(reckon, session):
     done = exec_(reckon, "sleep", "1000", options=["-d", "--tag", "slow"])
     assert done.status == 0
     id_ = done.stdout.decode().strip()
@@ -144,7 +144,7 @@ def test_listings_and_output_cannot_write_to_the_terminal(reckon, session):
     with Terminal(reckon, "exec", "-s", "box", "-n", "--", "printf", "%s", HOSTILE) as term:
         assert term.end() == 0
         assert b"\x1b]0" not in term.raw and b"\x1b[2J" not in term.raw
-    # Into a file or a pipe it goes as it is.
+    # A pipe gets the output unchanged.
     assert exec_(reckon, "printf", "%s", HOSTILE).stdout == HOSTILE.encode()
 
 
@@ -155,7 +155,7 @@ def shell(reckon, **options):
         yield term
 
 
-def leave(term, status=0):
+def exit_shell(term, status=0):
     term.write("exit\r")
     assert term.end() == status
     assert term.process.returncode == status
@@ -166,7 +166,7 @@ def test_a_shell_is_a_terminal(reckon, session):
         term.write("tty; stty size; echo $TERM\r")
         term.wait("/dev/pts/").wait("31 91").wait("xterm-256color")
         term.resize(120, 44)
-        while "44 120" not in term.text:  # what is typed may be there before the new size is
+        while "44 120" not in term.text:  # the input may arrive before the new size
             term.write("stty size\r")
             term.pump(.5)
         term.write("sleep 1000\r")
@@ -180,30 +180,30 @@ def test_a_shell_is_a_terminal(reckon, session):
     assert exec_(reckon, "cat", "f").stdout == b"typed\n"
 
 
-def test_our_terminal_is_as_it_was_afterwards(reckon, session):
+def test_the_terminal_is_restored_afterwards(reckon, session):
     import termios
     with Terminal(reckon, "shell", "-s", "box") as term:
         before = termios.tcgetattr(term.master)
         term.wait("box:")
         assert not termios.tcgetattr(term.master)[3] & termios.ICANON
-        leave(term)
+        exit_shell(term)
         assert termios.tcgetattr(term.master) == before
 
 
 def test_vim_edits_a_file(reckon, session):
-    # The screen of these tests does not know what vim says to an xterm.
+    # The emulator of these tests does not know the sequences that vim sends to an xterm.
     with shell(reckon, term="linux") as term:
         term.write("vim -u NONE notes\r")
         term.until(lambda: term.text.count("~") > 20, "vim's screen")
         term.write("ifirst line\rsecond line\x1b")
         term.wait("second line")
         term.resize(60, 20)
-        while "columns=60" not in term.text:  # once it heard of the new size
+        while "columns=60" not in term.text:  # until vim has the new size
             term.write(":set columns?\r")
             term.pump(.2)
         term.write("\r:wq\r")
         term.wait("box:")
-        leave(term)
+        exit_shell(term)
     assert exec_(reckon, "cat", "notes").stdout == b"first line\nsecond line\n"
 
 
@@ -227,8 +227,8 @@ def test_htop_fills_the_screen_and_follows_its_size(reckon, session):
         term.wait("htop")
         assert "12345" not in term.text and "reckon" not in term.text
         term.resize(80, 20)
-        # The emulator keeps the last lines of what it showed, which have that word: an empty screen
-        # tells when htop has drawn anew. A size that came later would be the key that ends its help.
+        # The emulator keeps its last lines, which contain "Quit": an empty screen shows when htop has
+        # redrawn. A resize after that would end htop's help like a key.
         term.screen.reset()
         term.until(lambda: "Quit" in term.screen.display[19], "the last line of its new size")
         term.write("\x1b[[A")  # F1 of a Linux console
@@ -239,13 +239,13 @@ def test_htop_fills_the_screen_and_follows_its_size(reckon, session):
         assert term.end() == 0
 
 
-def test_a_terminal_that_is_closed_hangs_the_shell_up(reckon, session):
+def test_closing_the_terminal_hangs_up_the_shell(reckon, session):
     with shell(reckon):
         assert len(listed(reckon)) == 1
     eventually(lambda: listed(reckon) == [], "the shell stays")
 
 
-def test_help_manual_and_completion_know_them(reckon):
+def test_help_describes_the_commands(reckon):
     for name in ("exec", "shell", "ps", "kill"):
         done = reckon(name, "--help")
         assert done.status == 0 and f"reckon {name}".encode() in done.stdout

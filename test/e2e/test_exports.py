@@ -1,4 +1,4 @@
-"""What a run is saved as runs again: the script by itself and in a box, the notebook in a kernel.
+"""A saved run can run again: the script by itself and in a box, the notebook in a kernel.
 
 The run has a cell that fails after it did something, figures, commands, an await, files, and paths as
 models write them.
@@ -23,7 +23,7 @@ JUPYTER = ROOT / "build/sdks/jupyter/venv/bin/python"
 PACKAGES = templates_dir() / "data/tree/lib/python3.11/site-packages"
 QUESTION = "Which city sold most?"
 CELLS = [
-    # A file of the question, by the path that the model was told.
+    # A file of the question, by its path in the box.
     "import csv\nrows = list(csv.DictReader(open('/mnt/data/sales.csv')))\nprint(len(rows), 'rows')",
     # Changes something, prints, and fails.
     'total = {}\nfor row in rows:\n    total[row["city"]] = total.get(row["city"], 0) '
@@ -31,7 +31,7 @@ CELLS = [
     "best = max(total, key=total.get)\nprint('best:', best)",
     # Never ran: it does not compile.
     "total = {\nbest = ",
-    # What only a cell may say, and quotes that a script has to keep.
+    # Magics and commands, and quotes that the script must preserve.
     "%time count = len(rows)\n!echo \"{best} of $count\" > note.txt\nwords = !cat note.txt\n"
     "if words:\n    !echo again >> note.txt\nprint(words, '''three''')",
     "import asyncio\nasync def twice(x):\n    await asyncio.sleep(0)\n    return 2 * x\n"
@@ -90,7 +90,7 @@ def check_output(text):
 
 
 def test_the_script_runs_by_itself(saved, tmp_path):
-    """As `python3 run.py` beside its inputs, in a directory that has nothing else."""
+    """`python3 run.py` in a folder that contains only the script and its input."""
     folder = fresh(saved, tmp_path, "run.py", "sales.csv")
     env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "MPLBACKEND": "agg",
            "PYTHONPATH": str(PACKAGES)}
@@ -109,19 +109,19 @@ def test_the_script_runs_in_a_box(saved):
     check_files(saved.cwd / "again")
 
 
-def test_the_script_says_what_failed(saved):
+def test_the_script_marks_failed_cells(saved):
     text = (saved.cwd / "run.py").read_text(encoding="utf-8")
     assert "# %% [2] failed with KeyError; what it had done stays\n_failed(r'''\ntotal = {}" in text
     assert "# %% [4] failed with SyntaxError" in text
     assert re.search(r"# %% \[12\] not here: it did not end by itself \(timeout\)\n"
                      r"# while True:\n#     pass\n", text)
-    # A cell that a program can hold stands as it was written.
+    # A cell that is plain Python is unchanged.
     assert "\nbest = max(total, key=total.get)\nprint('best:', best)\n" in text
     assert "/mnt/data" not in re.sub(r"(?m)^#.*", "", text)
 
 
 def test_the_notebook_runs_again(saved, tmp_path, monkeypatch):
-    """nbclient with ipykernel goes past what failed and leaves out what a limit had ended."""
+    """nbclient with ipykernel continues after failed cells and skips the cell that timed out."""
     folder = fresh(saved, tmp_path, "run.ipynb", "sales.csv")
     book = nbformat.read(folder / "run.ipynb", as_version=4)
     nbformat.validate(book)
@@ -159,7 +159,7 @@ def test_the_page_has_its_images(saved):
 
 
 def test_a_chart_is_saved_once(saved):
-    """A figure that the code wrote to a file is not written again beside it; a changed one is."""
+    """A figure that the code saved to a file is not saved again, unless it changed or the file is missing."""
     assert not [path.name for path in (saved.cwd / "out").iterdir() if "figure" in path.name]
     start = "import matplotlib.pyplot as plt\nfig, ax = plt.subplots()\nax.plot([1, 2])\n"
     for name, code, figures in (

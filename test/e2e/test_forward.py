@@ -1,4 +1,4 @@
-"""`reckon forward`: a port of a session as one of this machine."""
+"""`reckon forward` makes a port of a session available as a local port."""
 import re
 import signal
 import socket
@@ -24,9 +24,9 @@ class Forward:
             "forward", "-s", session, *more, ports, stderr=subprocess.PIPE,
             env={"RECKON_URL": f"http://127.0.0.1:{server.port}", "RECKON_API_KEY": server.key})
         line = self.process.stdout.readline().decode()
-        told = re.match(rf"reckon: 127\.0\.0\.1:(\d+) is port \d+ of session {session};", line)
-        assert told, (line, self.process.stderr.read())
-        self.port = int(told[1])
+        found = re.match(rf"reckon: 127\.0\.0\.1:(\d+) is port \d+ of session {session};", line)
+        assert found, (line, self.process.stderr.read())
+        self.port = int(found[1])
 
     def __enter__(self):
         return self
@@ -70,25 +70,25 @@ def test_a_page_and_its_link(server, session):
     assert server.ask("GET", f"/sessions/{session}/links").json["links"] == []
 
 
-def test_a_port_that_is_closed_and_opens(server, session):
+def test_a_port_that_opens_later(server, session):
     forward = Forward(server, session, "8000:0")
     assert read_all(forward.connect()) == b""
     server.execute(session, RAW + 'raw(8000, b"\\0binary first", reads=False)')
     assert read_all(forward.connect()) == b"\0binary first"
-    status, _, told = forward.end(signal.SIGTERM)
+    status, _, found = forward.end(signal.SIGTERM)
     assert status == 0
-    assert "nothing in the session listens on port 8000 yet" in told
-    assert "nothing listens on port 8000" in told
+    assert "nothing in the session listens on port 8000 yet" in found
+    assert "nothing listens on port 8000" in found
 
 
 @pytest.mark.parametrize("ports", ["0", "65536", "http", "80:x", "80:", ":80", "80:90:1", "-1", ""])
-def test_what_is_no_port(server, ports):
+def test_invalid_ports(server, ports):
     done = server.reckon("forward", "--url", f"http://127.0.0.1:{server.port}", "--", ports)
     assert done.status == 2
     assert "invalid value" in done.err
 
 
-def test_a_local_port_that_is_taken(server, session):
+def test_a_local_port_that_is_in_use(server, session):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = server.reckon("forward", "-s", session, f"8000:{taken.getsockname()[1]}", env={
             "RECKON_URL": f"http://127.0.0.1:{server.port}", "RECKON_API_KEY": server.key})

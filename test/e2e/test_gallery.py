@@ -1,4 +1,4 @@
-"""tools/gallery: a page with every kind of result, on which what a box made cannot do anything."""
+"""tools/gallery: a page with every kind of result, on which content of a box is inert."""
 
 import html.parser
 import os
@@ -27,7 +27,7 @@ class Page(html.parser.HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
-def test_every_cell_shows_and_nothing_escapes(tmp_path):
+def test_every_cell_is_shown_and_its_content_is_sandboxed(tmp_path):
     runtime = tmp_path / "run"
     runtime.mkdir(mode=0o700)
     env = {**os.environ, "RECKON_STATE": str(tmp_path / "state"), "XDG_RUNTIME_DIR": str(runtime),

@@ -1,4 +1,4 @@
-"""Clients that generators make from the OpenAPI document work as they come out.
+"""Clients that generators make from the OpenAPI document work without changes.
 
 Each creates a session, executes (an answer, an error, in the background with its events), writes,
 reads and lists a file, is refused, and deletes the session. tools/setup.sh installs the generators
@@ -42,7 +42,7 @@ def serve(reckon):
 
 @pytest.fixture(name="document")
 def fetch_document(server, tmp_path):
-    """As a client gets it."""
+    """The document as the server sends it."""
     path = tmp_path / "openapi.json"
     path.write_bytes(server.ask("GET", "/openapi.json").body)
     return path
@@ -69,8 +69,8 @@ def test_openapi_generator(server, document, tmp_path):
 
 
 def test_openapi_typescript(server, document, tmp_path):
-    """The program is checked against the types, strictly, and run. Without the option a field with
-    a default would have to be sent."""
+    """The program is checked strictly against the types, and run. Without the option, a field with
+    a default would be required."""
     (tmp_path / "node_modules").symlink_to(TOOLS / "node_modules")
     (tmp_path / "package.json").write_text('{"type": "module"}')
     shutil.copy(SOURCES / "typescript_client.ts", tmp_path)

@@ -1,6 +1,6 @@
-"""The README and the guides, run as a new user would: each block as it is printed, what is shown compared.
+"""Runs the blocks of the README and the guides as a new user would, and compares the output that they show.
 
-A page of docs/ without a line in this table fails, and so does a block that is neither run nor has its reason.
+A page of docs/ that is not in this table fails, and so does a block that is neither run nor skipped with a reason.
 """
 import tempfile
 
@@ -142,7 +142,7 @@ RUNS = [guide for guide in GUIDES if not guide.why_not and any(
 MEANT = 27
 
 
-def test_every_page_has_its_line():
+def test_every_page_is_in_the_table():
     pages = {"README.md", "docs/README.md", *(path.name for path in (ROOT / "docs").glob("*.md"))}
     named = [guide.page for guide in GUIDES]
     assert sorted(named) == sorted(pages)
@@ -150,20 +150,20 @@ def test_every_page_has_its_line():
 
 
 @pytest.mark.parametrize("guide", GUIDES, ids=lambda guide: guide.page)
-def test_every_block_is_run_or_has_its_reason(guide):
+def test_every_block_is_run_or_skipped_with_a_reason(guide):
     blocks = guide.blocks
     for part in (*guide.skip, *guide.use, *guide.tells):
         assert [block for block in blocks if part in block.text], f"no block has {part!r}"
     for text in guide.put:
         assert text in guide.text, f"{text!r} is not there"
     for block in blocks:
-        said = [guide.of(table, block) for table in (guide.skip, guide.use)]
-        known = block.language in RUN or said != [None, None]
+        entries = [guide.of(table, block) for table in (guide.skip, guide.use)]
+        known = block.language in RUN or entries != [None, None]
         assert guide.why_not or known, f"{guide.page}, {block.where}"
-        assert None in said, f"{guide.page}, {block.where} is run and is not"
+        assert None in entries, f"{guide.page}, {block.where} is run and is not"
 
 
-def test_what_is_shown_is_compared():
+def test_the_helpers_compare_outputs_and_find_blocks():
     assert matches("a … c\n", "a b c\n") and not matches("a.c\n", "abc\n")
     assert tells_answer('{"id": "x", …}', '{"id":"x","y":1}') and not tells_answer('{"id": "x"}', '{"id":"y"}')
     assert [found[1] for found in BLOCK.finditer("```sh\na\n```\n```\nb\n```\n")] == ["sh", ""]
@@ -171,6 +171,6 @@ def test_what_is_shown_is_compared():
 
 @as_root
 @pytest.mark.parametrize("guide", RUNS, ids=lambda guide: guide.page)
-def test_what_is_printed_happens(place, guide):
+def test_the_blocks_of_a_page_run_as_printed(place, guide):
     with Desk(place, tempfile.mkdtemp(prefix="desk-", dir=place.base)) as desk:
         assert desk.read(guide) > 0

@@ -1,11 +1,11 @@
 """
-Hints are right. Each cell of test/data/hints fails, and below it stand its hints, judged:
+Hints are right. Each cell of test/data/hints fails, and its judged hints follow it:
 
     #%% NAME | EXCEPTION[,EXCEPTION]     the cell
     #%% right                            hints that lead to working code
-    #%% useless                          true, and no help
+    #%% useless                          true, but no help
 
-A hint that nobody has judged counts as wrong, so a new one has to be looked at.
+A hint without a judgement counts as wrong, so each new hint must be reviewed.
 """
 import ast
 import dataclasses
@@ -21,7 +21,7 @@ FOLDER = ROOT / "test" / "data" / "hints"
 
 @dataclasses.dataclass
 class Judged:
-    """One failing cell and what is known of its hints."""
+    """One failing cell and its judged hints."""
     name: str
     errors: list
     code: str = ""
@@ -82,7 +82,7 @@ def test_no_hint_is_wrong(failed):
 # ---- each alternative of each pattern has a cell -------------------------------------------------
 
 def split(text):
-    """(alternatives, [(start, end) of the groups]) of a pattern, at its top."""
+    """(alternatives, [(start, end) of the groups]) of a pattern, at its top level."""
     alternatives, groups, depth, start, at = [], [], 0, 0, 0
     while at < len(text):
         if text[at] == "\\":
@@ -105,7 +105,7 @@ def split(text):
 
 
 def variants(text):
-    """The pattern with one choice made in each place where there are several, one after the other."""
+    """The patterns that result if one place with alternatives is reduced to one of them."""
     found = []
     alternatives, groups = split(text)
     if len(alternatives) > 1:
@@ -122,24 +122,24 @@ def patterns():
     for path in sorted((ROOT / "src/inside/py/hints").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "on":
-                for given in node.keywords:
-                    if given.arg == "says" and isinstance(given.value, ast.Constant):
-                        yield path.name, given.value.value
+                for keyword in node.keywords:
+                    if keyword.arg == "says" and isinstance(keyword.value, ast.Constant):
+                        yield path.name, keyword.value.value
 
 
 def test_each_alternative_of_a_pattern_has_a_cell(failed, sandbox):
-    """Here or in test/data/repair. What no installed version of a library says has no pattern."""
+    """A cell of test/data/hints or test/data/repair fails with a message that the alternative matches."""
     assert variants("a(?:b|c(d|[|)]))e|f") == ["a(?:b)e", "a(?:c(d))e", "a(?:c([|)]))e", "f"]
-    said = [error["value"] for _, error in failed]
+    messages = [error["value"] for _, error in failed]
     for cell in repair_cells.read_cells():
         error = sandbox.run(cell.before, cell.fails)[-1]["error"]
-        said += [error["value"]] if error is not None else []
+        messages += [error["value"]] if error is not None else []
     missing = [f"{name}: {variant}" for name, pattern in patterns() for variant in variants(pattern)
-               if not any(re.search(variant, each, re.S) for each in said)]
+               if not any(re.search(variant, each, re.S) for each in messages)]
     assert not missing, "no cell of test/data/hints fails with this:\n" + "\n".join(missing)
 
 
-# ---- what a hint offers is tried first, and that changes nothing ---------------------------------
+# ---- the trial of suggested code changes nothing -------------------------------------------------
 
 HOSTILE = """
 import numpy, os
@@ -185,12 +185,12 @@ def test_values_of_symbols_are_shown(sandbox):
     assert "n = Integer of sympy, a large one" in record["error"]["repair"]
 
 
-def test_a_hint_is_not_said_when_its_code_fails(sandbox):
+def test_a_hint_is_left_out_if_its_code_fails(sandbox):
     record = sandbox.run("import pandas as pd\nt = pd.DataFrame({'q': [1, 2], 'c': ['a', 'b']})\n"
                          "t[(t.q > 1) and ('a')]")[0]
     assert record["error"]["name"] == "ValueError"
     assert not [hint for hint in record["error"]["hints"] if "&" in hint], record["error"]["hints"]
 
 
-def test_there_is_a_corpus():
+def test_the_names_of_the_cells_are_unique():
     assert len({cell.name for cell in read_cells()}) == len(read_cells()) >= 60

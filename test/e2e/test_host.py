@@ -1,4 +1,4 @@
-"""Hosts that lack something: one clear line, the right exit status, and a doctor that still works."""
+"""Hosts without some features: one line of message, the right exit status, and a working doctor."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from syscalls import can_watch_every_map
 
 only_a_user = pytest.mark.parametrize("as_user", ["rootless"], indirect=True)
 
-# Inside a user namespace without room for another one, as some distributions and containers are.
+# A user namespace that allows no other one, like some distributions and containers.
 NO_NAMESPACES = "echo 0 > /proc/sys/user/max_user_namespaces; exec \"$@\""
 
 
@@ -39,8 +39,8 @@ def test_doctor_explains_what_is_missing(reckon):
     assert "off" in line
 
 
-def test_doctor_leads_with_one_sentence(reckon):
-    """And separates what every host should have from what is optional."""
+def test_doctor_starts_with_one_sentence(reckon):
+    """Then it separates the walls that every host should have from the optional ones."""
     walls = reckon("doctor", "--json").expect(0).lines()[0]["walls"]
     missing = [wall["name"] for wall in walls
                if wall["state"] in ("off", "partial") and not wall["optional"]]
@@ -81,23 +81,23 @@ def test_state_directory_that_cannot_be_written(reckon):
 
 
 @only_a_user
-def test_limits_that_do_not_hold_are_named(reckon):
+def test_limits_that_are_not_enforced_are_reported(reckon):
     record = reckon.record("1", "-t", "python", "--cpus", "0.5", "--memory", "500M")
     notes = [note for note in record["diagnostics"] if note["code"] == "limit_not_held"]
-    held = {line.split("  ")[0] for line in reckon("doctor").out.splitlines() if "  on  " in line}
-    assert len(notes) == len({"memory limit", "cpu limit"} - held)
+    enforced = {line.split("  ")[0] for line in reckon("doctor").out.splitlines() if "  on  " in line}
+    assert len(notes) == len({"memory limit", "cpu limit"} - enforced)
 
 
-def test_nothing_is_said_of_limits_that_nobody_asked_for(reckon):
+def test_default_limits_that_are_not_enforced_are_not_reported(reckon):
     record = reckon.record("1", "-t", "python")
     assert record["diagnostics"] == []
 
 
-def test_pages_that_every_session_touches_are_kept(reckon):
-    """Without them sessions work all the same, so only the warden's log tells."""
+def test_pages_that_every_session_touches_are_recorded(reckon):
+    """Sessions work without these pages, too, so the test reads the warden's log."""
     done = reckon("run", "-t", "python", "--private", "-c", "import time; time.sleep(2)",
                   "-c", "print(1)", env={"RECKON_LOG": "info"})
     assert done.out == "1\n"
-    kept = [int(number) for number in re.findall(r"zygote ready.* hot=(\d+)", done.err)]
-    assert len(kept) == 2 and min(kept) == 0, done.err  # the cold one has no time for it
-    assert (max(kept) > 100) == can_watch_every_map(), kept
+    counts = [int(number) for number in re.findall(r"zygote ready.* hot=(\d+)", done.err)]
+    assert len(counts) == 2 and min(counts) == 0, done.err  # the cold zygote has none
+    assert (max(counts) > 100) == can_watch_every_map(), counts

@@ -1,4 +1,4 @@
-"""An installed tree runs, as it was installed and wherever it was moved to."""
+"""An installed tree runs also after it was moved."""
 import json
 import os
 import pathlib
@@ -16,7 +16,7 @@ SECONDS = 60
 
 @pytest.fixture(scope="module")
 def moved(place):
-    """A tree that is not where its prefix says, and within the user's reach."""
+    """An installed tree, moved from its prefix to a folder that the user can reach."""
     target = place.base / "destdir"
     subprocess.run(["meson", "install", "-C", ROOT / "build", "--no-rebuild", "--quiet",
                     "--destdir", target], check=True, capture_output=True)
@@ -47,20 +47,20 @@ def test_it_finds_the_definitions_of_its_templates(reckon, moved):
     assert (done.returncode, done.stdout) == (0, "42\n"), done.stderr
 
 
-def test_its_daemon_finds_the_rest(reckon, moved):
-    """reckond is in libexec, beside its front and the warden."""
+def test_its_daemon_finds_its_front_and_warden(reckon, moved):
+    """reckond runs from libexec and finds its front and the warden."""
     log = open(reckon.work / "serve.log", "wb")
     with subprocess.Popen([moved / "bin/reckon", "serve", "--listen", "127.0.0.1:0", "--state",
                            reckon.state], cwd=reckon.cwd, env=reckon.env, text=True,
                           stdout=subprocess.PIPE, stderr=log, **reckon.user.switch) as daemon:
         try:
-            said = ""
-            while "listening" not in said:
+            printed = ""
+            while "listening" not in printed:
                 line = daemon.stdout.readline()
                 assert line, (reckon.work / "serve.log").read_text()
-                said += line
-            key = re.search(r"rk_[\w-]+", said)[0]
-            url = re.search(r"listening on (\S+)", said)[1] + "/reckon/v1"
+                printed += line
+            key = re.search(r"rk_[\w-]+", printed)[0]
+            url = re.search(r"listening on (\S+)", printed)[1] + "/reckon/v1"
 
             def ask(path, body):
                 request = urllib.request.Request(url + path, json.dumps(body).encode(),
@@ -76,7 +76,7 @@ def test_its_daemon_finds_the_rest(reckon, moved):
 
 
 def end_wardens(tree):
-    """The daemon's warden would wait for the next caller; it runs another file than the module's."""
+    """Ends the wardens of this tree, which would wait for the next client."""
     warden = os.stat(tree / "libexec/reckon/reckon-warden")
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -87,10 +87,10 @@ def end_wardens(tree):
             continue
 
 
-# ---- another version in its place ---------------------------------------------------------------
+# ---- upgrades -----------------------------------------------------------------------------------
 
-def put_anew(tree, name):
-    """The program again, as an upgrade does it: another file under the name."""
+def replace_program(tree, name):
+    """Replaces the program as an upgrade does: another file under the same name."""
     path = tree / "libexec/reckon" / name
     shutil.copy2(path, f"{path}.new")
     os.rename(f"{path}.new", path)
@@ -98,7 +98,7 @@ def put_anew(tree, name):
 
 
 def running(tree, name):
-    """Numbers of the processes that this program, or one that was in its place, is."""
+    """PIDs of the processes that run this program or a version that it replaced."""
     found = []
     for entry in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -111,7 +111,7 @@ def running(tree, name):
     return found
 
 
-def test_a_warden_that_was_replaced_ends_when_nobody_needs_it(reckon, moved):
+def test_a_replaced_warden_ends_after_its_last_client(reckon, moved):
     code = "import time\nprint('begun', flush=True)\ntime.sleep(2)\nprint('done')"
     first = subprocess.Popen([moved / "bin/reckon", "run", "-c", code], cwd=reckon.cwd,
                              env=reckon.env, text=True, stdin=subprocess.DEVNULL,
@@ -120,8 +120,8 @@ def test_a_warden_that_was_replaced_ends_when_nobody_needs_it(reckon, moved):
         assert first.stdout.readline() == "begun\n"
         old = set(running(moved, "reckon-warden"))
         assert old
-        put_anew(moved, "reckon-warden")
-        # Its client is not disturbed, and who comes next has the new one.
+        replace_program(moved, "reckon-warden")
+        # The old warden serves its client to the end; the next client gets a new one.
         done = call(reckon, moved, "run", "-c", "print(2)")
         assert (done.returncode, done.stdout) == (0, "2\n"), done.stderr
         assert set(running(moved, "reckon-warden")) - old
@@ -133,7 +133,7 @@ def test_a_warden_that_was_replaced_ends_when_nobody_needs_it(reckon, moved):
         end_wardens(moved)
 
 
-def test_a_private_daemon_of_another_version_is_replaced_when_that_costs_nothing(reckon, moved):
+def test_an_old_private_daemon_is_replaced_if_no_variables_are_lost(reckon, moved):
     def ask(*words):
         done = call(reckon, moved, *words)
         assert done.returncode == 0, done.stderr
@@ -143,7 +143,7 @@ def test_a_private_daemon_of_another_version_is_replaced_when_that_costs_nothing
         ask("run", "-s", "kept", "-c", "x = 6; open('file', 'w').write('7')")
         (old,) = running(moved, "reckond")
         assert "version" not in ask("session", "ls").stderr
-        put_anew(moved, "reckond")
+        replace_program(moved, "reckond")
         done = ask("run", "-s", "kept", "-c", "print(x)")
         assert done.stdout == "6\n" and "1 session would lose variables" in done.stderr
         assert running(moved, "reckond") == [old]
@@ -152,12 +152,12 @@ def test_a_private_daemon_of_another_version_is_replaced_when_that_costs_nothing
         assert "was started anew" in done.stderr
         (new,) = running(moved, "reckond")
         assert new != old
-        # A session whose kernel is gone already loses nothing more.
+        # A session without a kernel has no variables to lose.
         ask("run", "-s", "parked", "-c", "open('file', 'w').write('7')")
         os.kill(new, 15)
         eventually(lambda: not running(moved, "reckond"))
         assert "parked" in ask("session", "ls").stdout
-        put_anew(moved, "reckond")
+        replace_program(moved, "reckond")
         done = ask("files", "ls", "-s", "parked")
         assert "file" in done.stdout and "was started anew" in done.stderr
         assert "version" not in ask("session", "ls").stderr

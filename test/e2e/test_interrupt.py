@@ -45,7 +45,7 @@ FOR_EVER = {
     "flood": "while True: print('x' * 100)",
     "%%time": "%%time\ntime.sleep(100)",
 }
-# What the program does to go on: only a third interrupt gets through, and leaves by force.
+# Code that ignores interrupts: it ends by force, and the kernel stays.
 STUBBORN = {
     "except pass": "while True:\n    try: time.sleep(100)\n    except KeyboardInterrupt: pass",
     "bare except": "def f():\n    while True:\n        try:\n            while True: pass\n"
@@ -58,7 +58,7 @@ STUBBORN = {
     "task": "async def f():\n    while True:\n        try: time.sleep(100)\n"
             "        except BaseException: pass\nawait f()",
 }
-# No byte code runs and no signal is looked at: only the end of the process stops these.
+# Code that no interrupt reaches: only the end of the process stops it.
 DEAF = {
     "sum": "sum(range(10**12))",
     "blocked": "signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])\nwhile True: pass",
@@ -93,7 +93,7 @@ def box(driver):
 
 
 def stop(box, code, number):
-    """Runs `code` until a time limit or an interrupt, in turns; returns the record."""
+    """Runs `code` until a time limit (even `number`) or an interrupt (odd); returns the record."""
     how = {"timeout_ms": 300} if number % 2 == 0 else {"interrupt_after_ms": 250}
     record = box.run(code, **how)
     assert record["status"] == ("timeout" if number % 2 == 0 else "interrupted"), show(record)
@@ -101,7 +101,7 @@ def stop(box, code, number):
 
 
 def still_works(box):
-    """The variables are there, and no late interrupt hits the cells that follow."""
+    """The variables still exist, and no late interrupt hits the next cells."""
     for _ in range(2):
         record = box.expect("ok", "print(kept['a'], 6 * 7)")
         assert record["stdout"] == "[1, 2] 42\n", show(record)
@@ -115,21 +115,21 @@ def test_variables_are_kept(box, name):
 
 
 @pytest.mark.parametrize("name", STUBBORN)
-def test_code_that_will_not_stop(box, name):
+def test_stubborn_code_ends_and_variables_are_kept(box, name):
     record = stop(box, STUBBORN[name], list(STUBBORN).index(name))
     assert "kernel_lost" not in [note["code"] for note in record["diagnostics"]]
     still_works(box)
     box.expect("ok", "signal.signal(signal.SIGINT, signal.default_int_handler)")
 
 
-def test_a_loop_that_was_left_by_force_is_replaced(box):
+def test_an_event_loop_is_replaced_after_a_forced_end(box):
     box.expect("ok", "async def wait(n): await asyncio.sleep(n); return n")
     stop(box, STUBBORN["task"], 0)
     assert box.expect("ok", "print(await wait(0))")["stdout"] == "0\n"
 
 
 @pytest.mark.parametrize("name", DEAF)
-def test_a_loss_is_told(driver, name):
+def test_a_lost_kernel_is_reported_with_its_variables(driver, name):
     box = driver.open(prelude=False)
     box.expect("ok", SETUP + "\nfirst = second = 1\ndef third(): pass")
     assert {item["name"] for item in box.variables()} >= {"kept", "first"}
@@ -151,7 +151,7 @@ def test_data_packages(driver, place, name, cache={}):
     still_works(cache["box"])
 
 
-def test_an_interrupt_ends_what_the_cell_started(box):
+def test_a_time_limit_ends_processes_that_the_cell_started(box):
     box.run("!sleep 4321; true", timeout_ms=500)
     box.run("os.system('sleep 4321; true')", timeout_ms=500)
     record = box.expect("ok", "print([p for p in os.listdir('/proc') if p.isdigit() and "
@@ -159,7 +159,7 @@ def test_an_interrupt_ends_what_the_cell_started(box):
     assert record["stdout"] == "[]\n"
 
 
-def test_os_system_answers_as_ever(box):
+def test_os_system_returns_the_status_and_prints(box):
     record = box.expect("ok", "print(os.system('exit 3') >> 8, os.system('kill -9 $$'), "
                               "os.system('printf hello'))")
     assert record["stdout"] == "hello3 9 0\n", show(record)

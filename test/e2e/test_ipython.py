@@ -3,7 +3,7 @@ import re
 
 import pytest
 
-pytestmark = pytest.mark.one_user  # the language is the same for each
+pytestmark = pytest.mark.one_user  # the language is the same for each user
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_the_workspace_comes_first(run, name):
     assert records[1]["text"].splitlines()[0] == "True" and records[2]["text"] == "''"
 
 
-def test_a_function_of_a_cell_is_there_in_a_spawned_process(run):
+def test_a_spawned_process_finds_functions_of_cells(run):
     records = run("import math, sys\nSCALE = 3\nprint('once')",
                   "def scaled(n):\n    return math.floor(n * SCALE)\nclass Box:\n    size = 2",
                   "1/0",
@@ -80,7 +80,7 @@ def test_an_exception_handler_is_called(run):
     assert records[1]["status"] == "error" and records[2]["stdout"] == ""
 
 
-def test_the_session_can_be_asked_and_reset(run):
+def test_history_lists_of_magics_and_reset(run):
     records = run("x = 41", "x + 1", "ip = get_ipython()\n"
                   "print(list(ip.history_manager.get_range(start=1, stop=3)))\n"
                   "print(list(ip.history_manager.get_tail(1)), ip.history_manager.input_hist_raw[1])\n"
@@ -94,7 +94,7 @@ def test_the_session_can_be_asked_and_reset(run):
 
 # ---- magics ---------------------------------------------------------------------------------------
 
-def test_store_keeps_values_in_files(run):
+def test_store_saves_and_restores_values(run):
     records = run("x, d = 5, {'a': 1}\n%store x d", "%store", "del x, d\n%store -r\nprint(x, d)",
                   "%store -d x\n%store -r x", "%store -z\n%store")
     assert "Stored 'x' (int)" in records[0]["stdout"]
@@ -104,7 +104,7 @@ def test_store_keeps_values_in_files(run):
     assert "->" not in records[4]["stdout"]
 
 
-def test_magics_that_were_missing(run):
+def test_doctest_mode_ipy_files_and_code_wrap(run):
     records = run("%doctest_mode", "[1, {'a': 2}]", "%doctest_mode",
                   "open('s.ipy', 'w').write('!echo from a command\\ny = 7\\n%pwd')", "%run s.ipy", "y",
                   "%%code_wrap noted\nprint('before')\n__code__\nprint('after')\n__ret__", "1 + 1",
@@ -115,20 +115,20 @@ def test_magics_that_were_missing(run):
     assert records[9]["text"] == "4"
 
 
-def test_misused_magics_say_so_and_harm_nothing(run):
-    """Each with what it does not know, and cell magics without a cell: an error of the user's."""
+def test_misused_magics_do_not_fail_in_our_code(run):
+    """Each magic gets an unknown option, and each cell magic no cell: errors do not come from our code."""
     (record,) = run("found = get_ipython().magics_manager.lsmagic()\n"
                     "print(*sorted(found['line']))\nprint(*sorted(found['cell']))")
     line, cell = (words.split() for words in record["stdout"].splitlines())
     assert len(line) > 40 and len(cell) > 10
     apart = {"exit", "quit", "debug", "reset", "reset_selective", "pip", "conda", "mamba", "micromamba",
              "uv", "cd", "pushd", "popd", "bookmark", "rehashx", "system", "sx", "sc"}
-    asked = [f"%{name} --no-such-option -\u00e9 'open" for name in line if name not in apart]
-    asked += [f"%%{name}" for name in cell] + [f"%%{name} --no-such\n" for name in cell]
-    asked += ["%", "%%", "%no_such", "%%no_such\n1", "%%time\n%%time\n%", "x = %no_such", "!", "%time %time %"]
-    records = run("x = 41", *asked, "x + 1")
+    misused = [f"%{name} --no-such-option -\u00e9 'open" for name in line if name not in apart]
+    misused += [f"%%{name}" for name in cell] + [f"%%{name} --no-such\n" for name in cell]
+    misused += ["%", "%%", "%no_such", "%%no_such\n1", "%%time\n%%time\n%", "x = %no_such", "!", "%time %time %"]
+    records = run("x = 41", *misused, "x + 1")
     wrong = []
-    for code, record in zip(asked, records[1:]):
+    for code, record in zip(misused, records[1:]):
         assert record["status"] in ("ok", "error"), (code, record)
         if "_reckon" in str(record.get("error")):
             wrong.append((code, record["error"]["name"], record["error"]["value"]))
@@ -136,7 +136,7 @@ def test_misused_magics_say_so_and_harm_nothing(run):
     assert records[-1]["text"] == "42"
 
 
-def test_a_debugger_without_answers_shows_the_place_and_goes_on(run):
+def test_a_debugger_without_input_shows_the_place_and_continues(run):
     records = run("def f(n):\n    return 1 / n", "f(0)", "%debug", "%pdb on", "f(0)", "%pdb off", "f(0)")
     assert "return 1 / n" in records[2]["stdout"] and records[2]["status"] == "ok"
     assert "Automatic pdb calling has been turned ON" in records[3]["stdout"]
@@ -144,7 +144,7 @@ def test_a_debugger_without_answers_shows_the_place_and_goes_on(run):
     assert records[6]["stdout"] == ""
 
 
-def test_a_debugger_is_answered(run, reckon):
+def test_a_debugger_reads_stdin(run, reckon):
     reckon.file("answers", "p k\nq\n")
     (record,) = run("import sys\ndef f(n):\n    k = n + 5\n    return k / n\ntry:\n    f(0)\n"
                     "except Exception as error:\n    sys.last_traceback = error.__traceback__\n%debug",
@@ -200,7 +200,7 @@ plt.scatter([0, 1, 2, 3], y);
 """
 
 
-def test_masked_values_are_gaps_and_warn_nobody(run):
+def test_masked_values_are_gaps_without_a_warning(run):
     (record,) = run(MASKED, args=["-t", "data"])
     charts = [result["data"]["application/vnd.reckon.chart+json"] for result in record["results"]]
     assert charts[0]["elements"][0]["points"] == [[0, 1], [1, 2], [2, None], [3, 4]]

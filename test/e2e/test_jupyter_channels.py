@@ -1,4 +1,4 @@
-"""What a kernel's WebSockets share: who hears of what, what is kept for a client that is away, the kernel's answers."""
+"""The WebSockets of a kernel: its replies, several clients, messages that are buffered for a disconnected client."""
 import contextlib
 import struct
 import time
@@ -22,15 +22,15 @@ def state_of(server, own):
 
 
 def has_run(server, count):
-    """Whether so many cells of the only session that lives have ended."""
+    """Whether `count` cells of the only live session have ended."""
     [session] = server.ask("GET", "/sessions?status=live").json["sessions"]
     cells = server.ask("GET", f"/sessions/{session['id']}/executions").json["executions"]
     return len(cells) == count and not session["pending"]
 
 
-# ---- answers --------------------------------------------------------------------------------
+# ---- replies --------------------------------------------------------------------------------
 
-def test_whether_a_cell_is_whole(server):
+def test_is_complete_request(server):
     with kernel(server) as (_, channels):
         for code, status in (("1", "complete"), ("def f(x):\n  return x*2\n\n\n", "complete"),
                              ("print('''hello", "incomplete"), ("def f(x):\n  x*2", "incomplete"),
@@ -45,10 +45,10 @@ def test_whether_a_cell_is_whole(server):
         assert found["status"] == "incomplete"
 
 
-def test_what_was_run(server):
+def test_history_request(server):
     with kernel(server) as (own, channels):
-        def history(**wish):
-            [(kind, found)] = channels.request("history_request", {"output": False, "raw": True, **wish})
+        def history(**options):
+            [(kind, found)] = channels.request("history_request", {"output": False, "raw": True, **options})
             assert (kind, found["status"]) == ("history_reply", "ok")
             return found["history"]
 
@@ -89,10 +89,10 @@ def test_expressions_and_comms(server):
             ("stream", {"name": "stderr", "text": "No such comm: c\n"})]
         assert channels.request("comm_close", {"comm_id": "c", "data": {}}) == []
         assert channels.request("comm_info_request", {"target_name": "t"})[0][1]["comms"] == {}
-        # Also on control, as Jupyter Server and VS Code ask it.
+        # Also on the control channel, as Jupyter Server and VS Code send it.
         [(kind, info)] = channels.request("kernel_info_request", {}, "control")
         assert kind == "kernel_info_reply" and info["protocol_version"] == "5.4"
-        # A channel that is none is nobody's.
+        # A message to an unknown channel is ignored.
         channels.send("execute_request", {"code": "nobody = 1"}, "nowhere")
         assert channels.run("nobody")[-1][1]["ename"] == "NameError"
 
@@ -104,7 +104,7 @@ def test_two_clients_of_one_kernel(server):
         two = Channels(server, own, is_v1=True, session="other")
         eventually(lambda: state_of(server, own)["connections"] == 2)
         header = one.send("execute_request", {"code": "x = 6\nprint('süß')\nx * 7"})
-        # The other one sees all but the reply.
+        # The other client gets all messages but the reply.
         seen = two.until_idle(header)
         assert [kind for kind, _ in seen] == ["execute_input", "stream", "execute_result"]
         assert seen[0][1]["execution_count"] == 1 and seen[1][1]["text"] == "süß\n"
@@ -112,13 +112,13 @@ def test_two_clients_of_one_kernel(server):
         # Numbers of cells and the variables are the kernel's.
         assert two.run("x")[1][1] == {"data": {"text/plain": "6"}, "metadata": {}, "transient": {},
                                       "execution_count": 2}
-        # Both at once: each gets its own reply, and one after the other runs.
+        # Both at once: each client gets its own reply, and the cells run one after the other.
         headers = [each.send("execute_request", {"code": f"x += 1; print({i})"})
                    for i, each in enumerate((one, two))]
         for each, header in zip((one, two), headers, strict=True):
             assert each.until_idle(header)[-1][1]["status"] == "ok"
         assert one.run("x")[1][1]["data"]["text/plain"] == "8"
-        # One that goes takes nothing of the other's along; nobody keeps anything for it.
+        # A client that disconnects does not affect the other; nothing is buffered for it.
         two.close()
         eventually(lambda: state_of(server, own)["connections"] == 1)
         assert ask(server, "GET", "/status").json["connections"] == 1
@@ -128,7 +128,7 @@ def test_two_clients_of_one_kernel(server):
         again.close()
 
 
-def test_another_connection_of_a_session_takes_its_place(server):
+def test_a_new_connection_of_a_session_replaces_the_old_one(server):
     with kernel(server) as (own, first):
         header = first.send("execute_request", {"code": "print(1, flush=True)\nimport time\n"
                                                         "time.sleep(1); print(2)\n7"})
@@ -137,7 +137,7 @@ def test_another_connection_of_a_session_takes_its_place(server):
         opcode, _ = first.socket.recv_data()
         while opcode != websocket.ABNF.OPCODE_CLOSE:
             opcode, _ = first.socket.recv_data()
-        # It gets the rest, the reply included.
+        # The new connection gets the remaining messages with the reply.
         assert until(second, "stream", header)["text"] == "2\n"
         assert until(second, "execute_reply", header)["status"] == "ok"
         assert until(second, "status", header)["execution_state"] == "idle"
@@ -145,7 +145,7 @@ def test_another_connection_of_a_session_takes_its_place(server):
         second.close()
 
 
-def test_what_came_while_nobody_was_there(server):
+def test_messages_are_buffered_for_a_disconnected_client(server):
     with kernel(server) as (own, channels):
         headers = [channels.send("execute_request", {"code": code}) for code in (
             "print(1, flush=True)\nimport time; time.sleep(0.5); print(2)", "print(3); 4", "1 / 0", "5")]
@@ -161,7 +161,7 @@ def test_what_came_while_nobody_was_there(server):
         assert until(again, "execute_reply", headers[3])["status"] == "aborted"
         assert again.run("6")[-1][1]["execution_count"] == 4
         again.close()
-        # Once: whoever comes next sees none of it. So does another session, for which nothing is kept.
+        # The buffer is sent once: neither this session nor another one gets it again.
         for session in ("s", "t"):
             again = Channels(server, own, session=session)
             header = again.send("kernel_info_request", {})
@@ -169,7 +169,7 @@ def test_what_came_while_nobody_was_there(server):
             again.close()
 
 
-def test_another_session_does_not_get_it(server):
+def test_another_session_clears_the_buffer(server):
     with kernel(server) as (own, channels):
         header = channels.send("execute_request", {"code": "print(1, flush=True)\nimport time\n"
                                                            "time.sleep(0.5); print(2)"})
@@ -183,7 +183,7 @@ def test_another_session_does_not_get_it(server):
             other.close()
 
 
-def test_a_question_of_a_cell_whose_client_comes_back(server):
+def test_an_input_request_reaches_a_client_that_reconnects(server):
     with kernel(server) as (own, channels):
         header = channels.send("execute_request", {
             "code": "print(1, flush=True)\nimport time; time.sleep(0.5)\ninput('? ')",
@@ -198,7 +198,7 @@ def test_a_question_of_a_cell_whose_client_comes_back(server):
         again.close()
 
 
-def test_too_much_for_whoever_is_away(server):
+def test_the_buffer_of_a_disconnected_client_is_limited(server):
     with kernel(server) as (own, channels):
         header = channels.send("execute_request", {
             "code": "print(1, flush=True)\nimport time; time.sleep(0.5)"})
@@ -208,8 +208,8 @@ def test_too_much_for_whoever_is_away(server):
         channels.close()
         eventually(lambda: has_run(server, 31))
         again = Channels(server, own)
-        told = until(again, "stream")
-        assert told["name"] == "stderr" and "were left out" in told["text"]
+        notice = until(again, "stream")
+        assert notice["name"] == "stderr" and "were left out" in notice["text"]
         text = ""
         while not text.endswith("\n"):
             text += until(again, "stream", last)["text"]
@@ -242,7 +242,7 @@ def test_a_restart_while_a_cell_runs(server):
         assert ask(server, "POST", f"/kernels/{own}/restart").json["id"] == own
         assert until(channels, "execute_reply", header)["status"] == "error"
         assert until(channels, "execute_reply", later)["status"] == "aborted"
-        # The same connection goes on, with a fresh kernel; whoever else is connected hears of it.
+        # The connection continues with a fresh kernel; the other client is notified.
         assert channels.run("x")[-1][1]["ename"] == "NameError"
         assert channels.run("never")[-1][1]["ename"] == "NameError"
         assert until(other, "shutdown_reply") == {"status": "ok", "restart": True}
@@ -251,8 +251,7 @@ def test_a_restart_while_a_cell_runs(server):
         other.close()
 
 
-def test_a_cell_that_holds_out_against_a_restart(server):
-    """An interrupt is not enough for every cell: a restart is."""
+def test_a_restart_ends_a_cell_that_ignores_interrupts(server):
     with kernel(server) as (own, channels):
         header = channels.send("execute_request", {
             "code": "import time\nprint(1, flush=True)\nwhile True:\n"
@@ -276,8 +275,8 @@ def test_the_end_of_a_kernel_closes_its_connections(server):
         each.close()
 
 
-def test_clients_that_go_in_the_middle(server):
-    """Without a closing word, with cells that run and wait: nothing of it is left behind."""
+def test_clients_that_disconnect_without_a_close_frame(server):
+    """Their cells run or wait. The connections are not counted any more, and the kernel still works."""
     with kernel(server) as (own, channels):
         for i in range(20):
             one = Channels(server, own, session=f"s{i}")
@@ -291,7 +290,7 @@ def test_clients_that_go_in_the_middle(server):
 # ---- frames that are wrong ------------------------------------------------------------------
 
 def frame(first, payload, length=None, mask=b"abcd"):
-    """A frame of a client: its first byte, and what it says of its length."""
+    """A frame of a client with this first byte, payload and declared length."""
     length = len(payload) if length is None else length
     head = struct.pack("!BB", first, (0x80 if mask else 0) | (length if length < 126 else 127))
     head += struct.pack("!Q", length) if length >= 126 else b""
@@ -300,18 +299,18 @@ def frame(first, payload, length=None, mask=b"abcd"):
 
 @pytest.mark.parametrize("data, code", [
     (frame(0x81, b"{}", mask=b""), 1002),  # not masked
-    (frame(0xf1, b"{}"), 1002),  # bits of an extension that nobody agreed on
-    (frame(0x83, b"{}"), 1002),  # an opcode that there is not
-    (frame(0x80, b"{}"), 1002),  # goes on with nothing
+    (frame(0xf1, b"{}"), 1002),  # bits of an extension that was not negotiated
+    (frame(0x83, b"{}"), 1002),  # an unknown opcode
+    (frame(0x80, b"{}"), 1002),  # continues no message
     (frame(0x01, b"{") + frame(0x81, b"}"), 1002),  # a new message inside another
     (frame(0x89, b"x" * 126), 1002),  # a ping that is too long
-    (frame(0x09, b"x"), 1002),  # and one in pieces
-    (frame(0x81, b"\xff\xfe"), 1007),  # no UTF-8
+    (frame(0x09, b"x"), 1002),  # a ping in fragments
+    (frame(0x81, b"\xff\xfe"), 1007),  # not UTF-8
     (frame(0x82, b"x", length=(64 << 20) + 1), 1009),  # at its first byte, not at the next ping
     (frame(0x02, b"x", length=1 << 62), 1009),
     (frame(0x88, b"x"), 1002),  # a close with half a code
     (b"\x81", None)])  # ends in the middle
-def test_broken_frames_end_a_connection_and_no_kernel(server, data, code):
+def test_broken_frames_end_the_connection_but_not_the_kernel(server, data, code):
     with kernel(server) as (own, channels):
         other = Channels(server, own, session="other")
         header = channels.send("execute_request", {
@@ -325,7 +324,7 @@ def test_broken_frames_end_a_connection_and_no_kernel(server, data, code):
             while opcode != websocket.ABNF.OPCODE_CLOSE:
                 opcode, closed = channels.socket.recv_data()
             assert closed[:2] in (struct.pack("!H", code), b"")
-        # The cell goes on, who else is connected sees its end, the kernel is as good as before.
+        # The cell continues, the other client gets its end, and the kernel still works.
         while until(other, "status", header)["execution_state"] != "idle":
             pass
         assert other.run("x")[1][1]["data"]["text/plain"] == "42"
@@ -333,8 +332,8 @@ def test_broken_frames_end_a_connection_and_no_kernel(server, data, code):
         other.close()
 
 
-def test_a_message_over_the_bound_ends_it_at_once_and_says_so(server):
-    """64 MiB are read. One byte more is 1009, whether it comes or is only announced."""
+def test_a_message_over_the_limit_closes_with_1009(server):
+    """A message of 64 MiB is read; one byte more is refused, whether it is sent or only announced."""
     for size, came in (((64 << 20) + 1, True), ((64 << 20) + 1, False), (64 << 20, True)):
         with kernel(server) as (_, channels):
             started = time.monotonic()
@@ -350,7 +349,7 @@ def test_a_message_over_the_bound_ends_it_at_once_and_says_so(server):
             assert time.monotonic() - started < 15
 
 
-def test_who_sends_on_behind_a_wrong_frame_sees_an_end_and_no_reset(server):
+def test_data_after_a_wrong_frame_does_not_reset_the_connection(server):
     """A socket that is closed with unread bytes is reset, and a reset can overtake the close frame."""
     with kernel(server) as (_, channels):
         sock = channels.socket.sock
@@ -360,19 +359,19 @@ def test_who_sends_on_behind_a_wrong_frame_sees_an_end_and_no_reset(server):
         while piece := sock.recv(65536):
             came += piece
         assert struct.pack("!H", 1002) in came[-130:]
-        for _ in range(3):  # for a while what still comes is read, and nobody is reset
+        for _ in range(3):  # the server reads for a while, so that the client gets no reset
             sock.sendall(b"z" * 1000)
             time.sleep(0.05)
 
 
-def test_who_may_connect(server):
+def test_connections_need_a_key(server):
     own = start(server)
     for key in ("", "rk_wrong", "x" * 5000):
         with pytest.raises(websocket.WebSocketBadStatusException) as refused:
             websocket.create_connection(f"ws://127.0.0.1:{server.port}/jupyter/api/kernels/{own}/channels",
                                         header=[f"Authorization: token {key}"], timeout=SECONDS)
         assert refused.value.status_code == 403
-    # A session_id that is too long is none: nothing is kept for it, and nobody is replaced.
+    # A session_id that is too long is ignored: the second connection does not replace the first.
     long = [Channels(server, own, session="x" * 1000) for _ in range(2)]
     for each in long:
         assert each.run("1")[-1][1]["status"] == "ok"

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
 @pytest.fixture
 def jupyter(reckon, monkeypatch):
-    """Jupyter's own folders, with the kernels in them; both see this test's state and warden."""
+    """Jupyter's folders with Reckon's kernels; Jupyter and `reckon` use the state and warden of this test."""
     for name, value in {**reckon.env, "JUPYTER_DATA_DIR": str(reckon.work / "jupyter"),
                         "JUPYTER_RUNTIME_DIR": str(reckon.work / "runtime"),
                         "JUPYTER_CONFIG_DIR": str(reckon.work / "config")}.items():
@@ -50,21 +50,21 @@ def kernel(name="reckon-python", **options):
         manager.shutdown_kernel(now=True)
 
 
-def test_who_subscribes_after_asking_misses_nothing(jupyter):
-    """Both sockets connect on their own; the console waited for ever for an "idle" it had missed."""
+def test_a_late_subscriber_gets_the_idle_status(jupyter):
+    """The two sockets connect independently; the console waited forever for an "idle" that it had missed."""
     manager = jupyter_client.KernelManager(kernel_name="reckon-python")
     manager.start_kernel()
     client = manager.client()
     others = dict.fromkeys(("stdin", "hb", "control"), False)
     try:
         client.start_channels(shell=True, iopub=False, **others)
-        asked = client.kernel_info()
+        request_id = client.kernel_info()
         time.sleep(0.3)
         client.start_channels(shell=False, iopub=True, **others)
         while True:
             message = client.get_iopub_msg(timeout=SECONDS)
             if (message["parent_header"].get("msg_id"), message["content"].get("execution_state")) == (
-                    asked, "idle"):
+                    request_id, "idle"):
                 break
     finally:
         client.stop_channels()
@@ -100,7 +100,7 @@ def test_cells(jupyter):
         reply, seen = run(client, "1 / 0")
         assert reply["ename"] == "ZeroDivisionError" and seen[-1][0] == "error"
         assert seen[-1][1]["traceback"] == reply["traceback"]
-        # Nothing of it is told, and it does not count.
+        # A silent cell publishes nothing and does not count.
         reply, seen = run(client, "x = 7; x", silent=True)
         assert (reply["execution_count"], seen) == (3, [])
         reply, _ = run(client, "", user_expressions={"a": "x + 1", "b": "nothing"})
@@ -109,7 +109,7 @@ def test_cells(jupyter):
         reply, _ = run(client, "", user_expressions={f"e{i}": f"x + {i}" for i in range(17)})
         assert reply["user_expressions"]["e15"]["data"]["text/plain"] == "22"
         assert reply["user_expressions"]["e16"]["ename"] == "TooManyExpressions"
-        # What a display becomes later.
+        # An update of a display.
         _, seen = run(client, "from IPython.display import display\n"
                               "h = display(1, display_id=True); h.update(2)")
         assert [kind for kind, _ in seen[1:]] == ["display_data", "update_display_data"]
@@ -118,15 +118,15 @@ def test_cells(jupyter):
 
 def test_input(jupyter):
     with kernel() as (_, client):
-        asked = []
+        prompts = []
 
         def answer(message):
-            asked.append(message["content"])
+            prompts.append(message["content"])
             client.input("süß")
 
         _, seen = run(client, "import getpass; input('? '), getpass.getpass('! ')",
                       stdin_hook=answer, allow_stdin=True)
-        assert asked == [{"prompt": "? ", "password": False}, {"prompt": "! ", "password": True}]
+        assert prompts == [{"prompt": "? ", "password": False}, {"prompt": "! ", "password": True}]
         assert seen[-1][1]["data"]["text/plain"] == "('süß', 'süß')"
         assert run(client, "input()", allow_stdin=False)[0]["status"] == "error"
 
@@ -150,12 +150,12 @@ def test_interrupt_restart_and_end(jupyter):
         while (message := client.get_iopub_msg(timeout=SECONDS))["msg_type"] != "error":
             pass
         assert message["content"]["ename"] == "KeyboardInterrupt"
-        # What waited behind it was not run.
+        # The cell that waited was not run.
         reply = client.get_shell_msg(timeout=SECONDS)
         assert reply["parent_header"]["msg_id"] == later
         assert reply["content"]["status"] == "aborted"
         assert run(client, "x")[0]["status"] == "ok"
-        # While it waits for a line, too.
+        # An interrupt also ends the wait for a line.
         client.execute("input()", allow_stdin=True)
         assert client.get_stdin_msg(timeout=SECONDS)["msg_type"] == "input_request"
         manager.interrupt_kernel()
@@ -163,25 +163,25 @@ def test_interrupt_restart_and_end(jupyter):
         manager.restart_kernel()
         client.wait_for_ready(timeout=SECONDS)
         assert run(client, "x")[0]["ename"] == "NameError"
-        # A cell that runs holds nothing up.
+        # A running cell does not prevent the shutdown.
         client.execute(sleeping)
         started()
         manager.shutdown_kernel()
         assert not manager.is_alive()
 
 
-def test_what_is_sent_after_an_error_was_told_runs(jupyter):
+def test_a_cell_sent_after_an_error_reply_runs(jupyter):
     with kernel() as (_, client):
         for number in range(40):
             for _ in range(2):
                 client.execute("1 / 0")
             assert client.get_shell_msg(timeout=SECONDS)["content"]["status"] == "error"
-            client.get_shell_msg(timeout=SECONDS)  # the second's: aborted, or run if it came late
+            client.get_shell_msg(timeout=SECONDS)  # of the second cell: aborted, or run if it arrived late
             client.execute(str(number))
             assert client.get_shell_msg(timeout=SECONDS)["content"]["status"] == "ok", number
 
 
-def test_questions(jupyter):
+def test_completion_inspection_and_kernel_info(jupyter):
     with kernel() as (_, client):
         run(client, "äöü = 1; number_of_things = 2")
         found = client.complete("äöü + numb", reply=True, timeout=SECONDS)["content"]
@@ -195,7 +195,7 @@ def test_questions(jupyter):
         assert info["language_info"]["version"].startswith("3.")
         assert info["language_info"]["codemirror_mode"] == {"name": "ipython", "version": 3}
         assert info["language_info"]["pygments_lexer"] == "ipython3"
-        # Nobody has such a target: the front end is told so.
+        # The target does not exist, so the kernel closes the comm.
         client.shell_channel.send(client.session.msg("comm_open", {
             "comm_id": "c", "target_name": "jupyter.widget", "data": {}}))
         kinds = []
@@ -204,7 +204,7 @@ def test_questions(jupyter):
         assert "stream" in kinds
 
 
-def test_a_kernel_that_dies_is_told_of(jupyter):
+def test_a_kernel_that_dies_is_reported(jupyter):
     with kernel() as (_, client):
         run(client, "x = 1")
         reply, seen = run(client, "import os; os._exit(3)")
@@ -236,17 +236,17 @@ def test_nbclient_and_papermill(jupyter):
 
 
 def test_autogen(jupyter, tmp_path):
-    """Its executor for kernels of this machine, in an environment of its own."""
+    """AutoGen's executor for local kernels, in a virtual environment of its own."""
     jupyter("jupyter", "install", "-t", "data", "--name", "reckon-data").expect(0)
-    with open(jupyter.work / "said", "w+") as out:  # no pipe: what the kernel starts may stay behind
+    with open(jupyter.work / "said", "w+") as out:  # not a pipe, which processes of the kernel could hold open
         done = subprocess.run(
             [ROOT / "build/sdks/autogen/venv/bin/python", ROOT / "test/support/jupyter_clients.py",
              "autogen_local", "-", "reckon-data", tmp_path], stdout=out, stderr=subprocess.STDOUT,
             timeout=2 * SECONDS, check=False)
         out.seek(0)
-        said = out.read()
-    assert done.returncode == 0, said
-    good, bad, plot = json.loads(said.splitlines()[-1])
+        printed = out.read()
+    assert done.returncode == 0, printed
+    good, bad, plot = json.loads(printed.splitlines()[-1])
     assert (good[0], good[1].split()) == (0, ["42", "6"])
     assert bad[0] != 0 and "ZeroDivisionError" in bad[1]
     assert (plot[0], plot[2]) == (0, [".png"])
@@ -267,7 +267,7 @@ def test_a_folder_of_this_machine(jupyter):
 
 
 def test_messages_that_are_not_signed(jupyter):
-    """A stranger at the port: dropped, and whoever has the key goes on."""
+    """Messages without a valid signature are dropped, and the client with the key continues."""
     with kernel() as (manager, client):
         run(client, "x = 1")
         info = manager.get_connection_info()
@@ -281,7 +281,7 @@ def test_messages_that_are_not_signed(jupyter):
                           [b"<IDS|MSG>", b"0" * 64, header, b"{}", b"{}", content],
                           [b"<IDS|MSG>", b"0" * 64, header], [b"x"] * 100, [b""]):
                 socket.send_multipart(parts)
-            # Heard, and said again.
+            # A signed message that is sent twice runs once.
             message = client.session.msg("execute_request", {
                 "code": "x += 10", "silent": False, "store_history": True, "user_expressions": {},
                 "allow_stdin": False, "stop_on_error": True})
@@ -297,7 +297,7 @@ def test_messages_that_are_not_signed(jupyter):
             socket.close()
 
 
-def test_it_does_not_outlive_whoever_started_it(jupyter):
+def test_a_kernel_ends_with_the_process_that_started_it(jupyter):
     path = jupyter.work / "other.json"
     jupyter_client.connect.write_connection_file(str(path), key=b"k")
     starter = subprocess.Popen(["sh", "-c", '"$0" jupyter kernel -t python -f "$1" & echo $!; read x',

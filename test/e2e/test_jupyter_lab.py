@@ -1,6 +1,6 @@
-"""JupyterLab in a real browser, on kernels of this machine (a kernelspec), of a daemon (a gateway), and all on a daemon.
+"""JupyterLab in a real browser, with local kernels (a kernelspec), kernels of a daemon (a gateway), and everything on a daemon.
 
-JupyterLab is in build/sdks/jupyter. RECKON_SCREENSHOTS names a folder that gets pictures of what was seen.
+JupyterLab is in build/sdks/jupyter. RECKON_SCREENSHOTS names a folder for screenshots.
 """
 import contextlib
 import json
@@ -37,7 +37,7 @@ def browser():
     with sync_playwright() as playwright:
         yield playwright.chromium.launch(executable_path=CHROMIUM, args=[
             "--no-sandbox", "--disable-gpu",
-            # A page that a test answers for is of no address, and may not speak with this machine otherwise.
+            # Chromium would block access to this machine from pages that the test itself answers.
             "--disable-features=LocalNetworkAccessChecks,LocalNetworkAccessChecksWebSockets"])
 
 
@@ -51,7 +51,7 @@ def environment(reckon):
 
 @contextlib.contextmanager
 def jupyter_lab(reckon, env, *options):
-    """Its port."""
+    """Starts JupyterLab and yields its port."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     with open(reckon.work / "lab.log", "wb") as log:
@@ -77,7 +77,7 @@ def jupyter_lab(reckon, env, *options):
 
 @pytest.fixture(params=["kernelspec", "gateway"])
 def lab(request, reckon):
-    """The address of a JupyterLab with a notebook; its kernels are ours."""
+    """The address of a JupyterLab with a notebook; its kernels are Reckon's."""
     env = environment(reckon)
     name, options, server = "reckon-python", (), None
     if request.param == "gateway":
@@ -132,7 +132,7 @@ def test_a_notebook_in_a_browser(lab, browser, request):
     image = cells.nth(1).locator(".jp-RenderedImage img")
     image.wait_for()
     assert image.evaluate("image => image.complete && image.naturalWidth") > 300
-    # What runs is interrupted, and what was there is there.
+    # An interrupt ends the running cell and keeps the variables.
     run(2)
     output(2, "sleeping")
     prompt(2, "[*]:")
@@ -147,7 +147,7 @@ def test_a_notebook_in_a_browser(lab, browser, request):
     box.press("Enter")
     output(4, "hello Ada")
     picture(page, f"lab-{request.node.callspec.params['lab']}")
-    # A restart takes the variables.
+    # A restart deletes the variables.
     page.locator(".jp-NotebookPanel-toolbar [data-command='kernelmenu:restart'], "
                  ".jp-NotebookPanel-toolbar [data-jp-item-name=restart]").first.click()
     page.locator(".jp-Dialog button.jp-mod-warn", has_text="Restart").click()
@@ -158,7 +158,7 @@ def test_a_notebook_in_a_browser(lab, browser, request):
 
 
 def served_by(page, origin, lab):
-    """Pages and settings of JupyterLab come from the one at `lab`; its kernels, files and so on from /jupyter there."""
+    """Pages and settings come from the JupyterLab at `lab`; kernels, files and so on from /jupyter of `origin`."""
     def answer(route):
         url = route.request.url.replace(f"{origin}/jupyter/", f"{origin}/").replace(f"{origin}/", lab)
         answer = route.fetch(url=url, headers={**route.request.headers, "authorization": "token local"})
@@ -175,7 +175,7 @@ def served_by(page, origin, lab):
 
 
 def test_all_on_a_daemon_after_a_password(reckon, browser):
-    """Nothing that JupyterLab asks for at its start, and with a notebook, is an error."""
+    """No request of JupyterLab, at its start and with a notebook, is an error."""
     server = Server(reckon)
     server.start()
     origin = f"http://127.0.0.1:{server.port}"
@@ -199,7 +199,7 @@ def test_all_on_a_daemon_after_a_password(reckon, browser):
             page.keyboard.type("6 * 7")
             page.keyboard.press("Shift+Enter")
             page.locator(".jp-OutputArea-output", has_text="42").first.wait_for()
-            # The question about news is answered once for all.
+            # Dismiss the question about news.
             page.locator(".Toastify__toast button", has_text="No").first.click()
             page.keyboard.press("Control+s")
             page.locator(".jp-Dialog input[type=text]").fill("mine.ipynb")

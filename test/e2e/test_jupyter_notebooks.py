@@ -1,7 +1,7 @@
-"""Real notebooks, as others publish them: in a Reckon kernel they come out as in ipykernel.
+"""Published notebooks give the same outputs in a Reckon kernel as in ipykernel.
 
-They are fetched from source packages (test/sdks/jupyter/sources.txt), and not kept here; ipykernel and
-the console are in build/sdks/jupyter, and use the packages of the template.
+They come from source packages (test/sdks/jupyter/sources.txt) and are not stored here; ipykernel and
+the console are in build/sdks/jupyter and use the packages of the template.
 """
 import asyncio
 import json
@@ -41,7 +41,7 @@ def kernel_of_python(jupyter):  # noqa: F811
 
 
 def outcome(output):
-    """What it shows; where a file lies, an address or a generated id has no part in it."""
+    """The content of an output, without paths of files, addresses and generated ids."""
     kind = output["output_type"]
     if kind == "stream":
         return kind, output["name"], re.sub(r"(/tmp/ipykernel_\d+/\d+\.py|<cell \d+>)", "FILE", output["text"])
@@ -81,12 +81,12 @@ def test_notebooks(jupyter):  # noqa: F811
 
 
 def test_console(jupyter):  # noqa: F811
-    said = jupyter.work / "console"
-    with open(said, "wb") as out:  # no pipe: what the kernel starts may stay behind
+    output_path = jupyter.work / "console"
+    with open(output_path, "wb") as out:  # not a pipe, which processes of the kernel could hold open
         done = subprocess.run(
             [JUPYTER / "jupyter-console", "--kernel", "reckon-python", "--simple-prompt"],
             input=b"x = 6\nprint(x * 7)\n1 / 0\nexit\n", stdout=out, stderr=out, timeout=SECONDS,
             check=False, cwd=jupyter.cwd, env={**os.environ, "HOME": str(jupyter.work)})
-    text = said.read_text()
+    text = output_path.read_text()
     assert done.returncode == 0, text
     assert "Python in a Reckon session" in text and "42" in text and "ZeroDivisionError" in text

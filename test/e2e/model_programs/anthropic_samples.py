@@ -1,5 +1,5 @@
-"""What Anthropic's documentation prints, with nothing changed: code execution with files, programmatic
-tool calling, a stream, the tool runner. One line of JSON says what came."""
+"""The samples of Anthropic's documentation: code execution with files, programmatic tool calling, a stream,
+the tool runner. Prints the results as one line of JSON."""
 import json
 
 import anthropic

@@ -1,5 +1,5 @@
-"""What Google's documentation prints for code execution, with nothing changed: chat, files, functions. One
-line of JSON says what came."""
+"""The samples of Google's documentation for code execution: chat, files, functions. Prints the results as
+one line of JSON."""
 import json
 
 from google import genai
@@ -33,7 +33,7 @@ for part in response.candidates[0].content.parts:
     if part.code_execution_result is not None:
         seen["chat"].append(part.code_execution_result.output)
 
-# ---- the same as a stream, which remembers what was said
+# ---- the same as a stream; the chat keeps the history
 chat = client.chats.create(model="gemini-2.5-flash", config=types.GenerateContentConfig(
     tools=[types.Tool(code_execution=types.ToolCodeExecution)]))
 seen["stream"] = ["".join(chunk.text or "" for chunk in chat.send_message_stream(question))
@@ -54,7 +54,7 @@ seen["chart"] = [part.inline_data.data[:4].hex() for part in parts if part.inlin
 seen["printed"] = [part.code_execution_result.output for part in parts if part.code_execution_result is not None]
 
 
-# ---- a function beside code
+# ---- a function together with code execution
 def power_disco_ball(power: bool) -> dict:
     """Powers the spinning disco ball."""
     return {"status": f"Disco ball powered {'on' if power else 'off'}"}
