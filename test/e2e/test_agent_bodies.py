@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.one_user, pytest.mark.usefixtures("no_daemon_stays")]
 FOLDER = ROOT / "test/data/bodies"
 # Values that differ in each run or on each host.
 VARIABLE_VALUES = [(r"\b(?:run|se|ex|ar|out)_[0-9A-Za-z]{20,}", "ID"), (r"\b\d+(?:\.\d+)? (?:ms|s)\b", "TIME"),
-           (r"Python 3\.\d+(?:\.\d+)?", "Python 3"), (r"\b\d{4}-\d\d-\d\d\b", "DATE")]
+                   (r"Python 3\.\d+(?:\.\d+)?", "Python 3"), (r"\b\d{4}-\d\d-\d\d\b", "DATE")]
 
 
 def golden(requests):

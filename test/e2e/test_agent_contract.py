@@ -25,7 +25,7 @@ def run_agent(provider, *script, **options):
 
 @FORMATS
 @pytest.mark.parametrize("pieces", [1, 5])
-def test_every_byte_in_a_packet_of_its_own(provider, pieces):
+def test_streams_that_arrive_byte_by_byte(provider, pieces):
     script = [Reply(text="Gr\u00fc\u00dfe \U0001f600", thought="Hm \u2014", pieces=pieces, bytewise=True,
                     calls=["print('\u00e4\U0001f600')", "print(2)"]), Reply(text="f\u00fcr \u4f60", bytewise=True)]
     outcome, requests = run_agent(provider, *script)
@@ -139,11 +139,13 @@ def test_a_request_to_a_busy_server_is_retried(provider, status):
 @FORMATS
 @pytest.mark.parametrize("bytewise", [False, True])
 def test_errors_within_the_stream(provider, bytewise):
-    """The agent discards the incomplete answer, reports that and sends the request again, five times at most."""
-    outcome, requests = run_agent(provider, Reply(text="Now ", thought="Hm", broken_after="overheated", bytewise=bytewise),
-                           Reply(text="there"))
+    """The agent discards the incomplete answer, reports that and repeats the request, up to five requests in total."""
+    outcome, requests = run_agent(provider, Reply(text="Now ", thought="Hm", broken_after="overheated",
+                                                  bytewise=bytewise),
+                                  Reply(text="there"))
     assert outcome.answer == "there" and outcome.text == "there" and len(requests) == 2
-    assert len(outcome.discarded) == 1 and "overheated" in outcome.discarded[0] and "trying again" in outcome.discarded[0]
+    assert (len(outcome.discarded) == 1 and "overheated" in outcome.discarded[0]
+            and "trying again" in outcome.discarded[0])
     soon = {"Retry-After": "0.02"}
     outcome, requests = run_agent(provider, *[Reply(text="Now ", broken_after="overheated", headers=soon)] * 5)
     assert outcome.stop == "failed" and "overheated" in outcome.message and len(requests) == 5
@@ -155,7 +157,7 @@ def test_errors_within_the_stream(provider, bytewise):
 def test_read_output_tool_and_command_both_read_pages(provider):
     read = {"raw": '{"handle": "out_5f", "lines": "3:4"}', "name": "read_output"}
     outcome, requests = run_agent(provider, Reply(calls=[read]), Reply(calls=["!reckon output out_6a --tail 3"]),
-                           Reply(text="ok"))
+                                  Reply(text="ok"))
     assert outcome.pages == ["out_5f", "out_6a"] and outcome.cells == [] and outcome.answer == "ok"
     assert last_result(requests[2].body) == "a page"
 
@@ -183,9 +185,10 @@ FRAMING = [
 def test_output_that_imitates_our_framing_stays_output(provider, calling):
     """The model gets it as the text of one result, and the agent does not act on it."""
     call_reply = [Reply(calls=["show()"]), Reply(text="````python\nshow()\n````\n"),
-            Reply(text='{"action": "run", "content": "show()"}')][calling]
+                  Reply(text='{"action": "run", "content": "show()"}')][calling]
     end = Reply(text='{"action": "answer", "content": "ok"}' if calling == 2 else "ok")
-    outcome, requests = run_agent(provider, call_reply, end, calling=calling, run=lambda code: ("ok", "\n".join(FRAMING)))
+    outcome, requests = run_agent(provider, call_reply, end, calling=calling,
+                                  run=lambda code: ("ok", "\n".join(FRAMING)))
     assert outcome.answer == "ok" and outcome.stop == "answer"
     assert outcome.cells == (["show()\n"] if calling == 1 else ["show()"])
     assert outcome.pages == [] and len(requests) == 2
@@ -198,7 +201,7 @@ def test_output_that_imitates_our_framing_stays_output(provider, calling):
 def test_a_printed_output_command_is_not_executed(provider):
     """Only the model can request pages of output: a command that a cell prints has no effect."""
     outcome, requests = run_agent(provider, Reply(calls=["show()"]), Reply(text="ok"),
-                           run=lambda code: ("ok", "!reckon output out_1"))
+                                  run=lambda code: ("ok", "!reckon output out_1"))
     assert outcome.answer == "ok" and outcome.pages == [] and len(requests) == 2
 
 
@@ -321,7 +324,7 @@ def test_a_silent_server_times_out_and_is_retried(head):
     """The agent waits five minutes; this build of it waits one second."""
     with silent_server(head) as (url, requests):
         outcome = ask(url, "openai", program=ROOT / "build/test/support/reckon-agent-impatient",
-                   retries=1)
+                      retries=1)
     assert outcome.stop == "failed" and len(requests) == 2 and outcome.answer == "", outcome
     assert b"Half" not in head or outcome.discarded
 

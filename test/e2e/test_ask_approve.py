@@ -79,7 +79,7 @@ def test_other_words_repeat_the_question(reckon, words):
 
 
 def test_input_before_the_question_is_not_an_answer(reckon):
-    """A cell imitates the question, and the person answers it before the real one comes."""
+    """A cell imitates the question, and the user answers it before the real one comes."""
     forged = "print('Run it? [y]es, [n]o, [a]ll, [q]\\x75it: '); import time; time.sleep(2)"
     with ModelServer(Reply(calls=[forged]), Reply(calls=["print('it', 'ran')"]),
                      Reply(text="finished")) as model:

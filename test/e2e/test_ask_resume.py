@@ -397,7 +397,7 @@ def test_a_resumed_run_has_its_images_and_files(reckon):
     image = reckon.file("dot.png", PIXEL)
     with ModelServer(SETS, FAILS) as model:
         check_notice(reckon, ask(reckon, model, "--vision", "on", "--image", "dot.png", "How much?",
-                         "in.txt").expect(125))
+                                 "in.txt").expect(125))
         image.unlink()  # the session has a copy
         model.script[:] = [Reply(calls=["print(len(open('dot.png', 'rb').read()), x)"]),
                            Reply(text="There.")]

@@ -79,7 +79,7 @@ def test_undo_removes_a_question(reckon):
     assert "First?" in text and "Fine." in text
     assert "Second wrong" not in text and "Done badly" not in text
     assert "taken back: Second wrong question" in done.err
-    # Undo does not restore the session, and the chat says so; the variable still exists.
+    # Undo does not restore the session, and the chat reports that; the variable still exists.
     assert "what its 1 cell did to variables and files stays" in done.err
     assert done.out.splitlines()[-1] == "It is 7."
 

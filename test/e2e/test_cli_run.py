@@ -134,7 +134,7 @@ def test_keep_going_runs_the_rest_and_keeps_the_first_status(reckon):
     assert done.out == "1\n"
 
 
-def test_a_time_limit_is_124_and_keeps_what_was_printed(reckon):
+def test_a_time_limit_is_124_and_keeps_the_output(reckon):
     done = reckon("run", "--timeout", "1s", "-c", "print('so far', flush=True)\nwhile True: pass")
     assert done.expect(124).out == "so far\n"
     line = done.err.splitlines()[0]

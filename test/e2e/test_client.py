@@ -487,11 +487,11 @@ def test_a_folder_keeps_links_modes_and_empty_entries(shared, session):
     for name in ("out", "rooted", "pipe"):
         assert f"tree/{name} " in done.err, done.err
     printed = shared("run", "-s", session, "-c", "import os, subprocess\n"
-                  "print(os.readlink('tree/here'), os.readlink('tree/sub/up'), "
-                  "oct(os.stat('tree/run.sh').st_mode), os.listdir('tree/empty'),"
-                  "subprocess.run(['sh', 'tree/sub/up'], capture_output=True, text=True).stdout)\n"
-                  "os.symlink('zero', 'tree/made'); os.symlink('/etc/passwd', 'tree/bad')\n"
-                  "os.chmod('tree/sub', 0o500)").expect(0)
+                     "print(os.readlink('tree/here'), os.readlink('tree/sub/up'), "
+                     "oct(os.stat('tree/run.sh').st_mode), os.listdir('tree/empty'),"
+                     "subprocess.run(['sh', 'tree/sub/up'], capture_output=True, text=True).stdout)\n"
+                     "os.symlink('zero', 'tree/made'); os.symlink('/etc/passwd', 'tree/bad')\n"
+                     "os.chmod('tree/sub', 0o500)").expect(0)
     assert printed.out.split() == ["run.sh", "../run.sh", "0o100750", f"['{LONG}']", "ran"]
     done = shared("files", "get", "-s", session, "tree", "-o", "back").expect(0)
     assert "1 left out: links that lead out" in done.err

@@ -148,7 +148,7 @@ def test_results_in_the_same_process_and_calls_without_a_result(run_agent, proto
     document = conversation(user("Where is it warm?"), tools=[WEATHER], code=False, instructions="Be brief.")
     with ModelServer(Reply(calls=calls), Reply(text="In Basel.")) as model:
         output = run_agent(model, protocol, "&doc.json", ">", "!w3=no such city", ">w2=20", ">",
-                    documents={"doc.json": document})
+                           documents={"doc.json": document})
     assert output.of("stop") == ["tool_calls", "answer"] and len(output.of("call")) == 3
     body = model.asked[1].body
     assert tool_names(body) == ["get_weather"] and "running Python" not in json.dumps(body)
@@ -269,6 +269,7 @@ def test_results_of_unknown_calls(run_agent):
     document = conversation(user("?"), tools=[WEATHER])
     for word in (">w9=20", ">=20"):
         with ModelServer(Reply(calls=[weather("Bern")]), Reply(text="ok")) as model:
-            output = run_agent(model, "chat", "&doc.json", ">", word, ">", ">w1=20", ">", documents={"doc.json": document})
+            output = run_agent(model, "chat", "&doc.json", ">", word, ">", ">w1=20", ">",
+                               documents={"doc.json": document})
         assert output.of("stop") == ["tool_calls", "failed", "answer"]
         assert "waits for a result" in output.of("message")[1] and len(model.asked) == 2

@@ -27,7 +27,8 @@ def folder(reckon):
 def entry(reckon, folder, *more, code=None, arguments=(), **options):
     if code is not None:
         (folder / "main.py").write_text(code)
-    return reckon("run", "--entry", "main.py", *more, str(folder), *(["--", *arguments] if arguments else []), **options)
+    return reckon("run", "--entry", "main.py", *more, str(folder), *(["--", *arguments] if arguments else []),
+                  **options)
 
 
 def test_a_folder_is_a_program(reckon, folder):

@@ -108,14 +108,14 @@ def still_works(box):
 
 
 @pytest.mark.parametrize("name", FOR_EVER)
-def test_variables_are_kept(box, name):
+def test_variables_survive_time_limits_and_interrupts(box, name):
     record = stop(box, FOR_EVER[name], list(FOR_EVER).index(name))
     assert "kernel_lost" not in [note["code"] for note in record["diagnostics"]]
     still_works(box)
 
 
 @pytest.mark.parametrize("name", STUBBORN)
-def test_stubborn_code_ends_and_variables_are_kept(box, name):
+def test_stubborn_code_ends_and_variables_survive(box, name):
     record = stop(box, STUBBORN[name], list(STUBBORN).index(name))
     assert "kernel_lost" not in [note["code"] for note in record["diagnostics"]]
     still_works(box)

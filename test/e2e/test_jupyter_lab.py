@@ -1,4 +1,5 @@
-"""JupyterLab in a real browser, with local kernels (a kernelspec), kernels of a daemon (a gateway), and everything on a daemon.
+"""JupyterLab in a real browser, with local kernels (a kernelspec), kernels of a daemon (a gateway), and all on
+a daemon.
 
 JupyterLab is in build/sdks/jupyter. RECKON_SCREENSHOTS names a folder for screenshots.
 """

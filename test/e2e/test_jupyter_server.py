@@ -1,6 +1,6 @@
-"""Jupyter Server's interface: what its clients send, raw, and jupyter_kernel_client from PyPI.
+"""The interface of Jupyter Server: raw requests of its clients, and jupyter_kernel_client from PyPI.
 
-The jupyter_server of the test of a gateway is in build/sdks/jupyter, AutoGen and a file of Open WebUI in
+The gateway test uses the jupyter_server of build/sdks/jupyter; AutoGen and a file of Open WebUI are in
 build/sdks/autogen.
 """
 import base64
@@ -46,7 +46,7 @@ def start(server, **body):
 
 
 class Channels:
-    """A WebSocket of a kernel, in the old form or in v1."""
+    """A WebSocket of a kernel, in the JSON format or in the binary format v1."""
 
     def __init__(self, server, kernel, is_v1=False, session="s", **more):
         self.is_v1 = is_v1
@@ -90,7 +90,7 @@ class Channels:
                 "metadata": metadata, "content": content, "msg_type": header["msg_type"]}
 
     def until_idle(self, header):
-        """[(type, content)] of what this request gave; idle is the last of it."""
+        """[(type, content)] of the messages of this request between busy and idle."""
         seen = []
         while True:
             message = self.receive()
@@ -124,7 +124,7 @@ def kernel(server, is_v1=False, **body):
 
 # ---- REST -----------------------------------------------------------------------------------
 
-def test_what_the_server_is(server):
+def test_version_and_kernelspecs(server):
     assert ask(server, "GET", "/jupyter/api", key="").json["version"]
     specs = ask(server, "GET", "/kernelspecs?1795415449341").json
     assert specs["default"] == "python3" and {"python3", "bash"} == set(specs["kernelspecs"])
@@ -135,7 +135,7 @@ def test_what_the_server_is(server):
 
 
 def test_a_kernel_from_start_to_end(server):
-    other = server.create()  # no kernel of this interface
+    other = server.create()  # not a kernel of this interface
     own = start(server)
     assert start(server, name="bash", path=None, env={"A": "b"}) != own
     listed = ask(server, "GET", "/kernels").json
@@ -155,7 +155,7 @@ def test_a_kernel_from_start_to_end(server):
     assert server.ask("GET", f"/sessions/{other}").json["status"] == "live"
 
 
-def test_what_is_wrong_is_told_in_its_form(server):
+def test_errors_have_the_format_of_jupyter_server(server):
     def refused(answer, status):
         assert answer.status == status, answer
         assert set(answer.json) == {"message", "reason"} and answer.json["message"]
@@ -173,8 +173,8 @@ def test_what_is_wrong_is_told_in_its_form(server):
     refused(ask(server, "GET", "/nothing"), 404)
     refused(ask(server, "POST", "/kernels", '{"name": "cobol"}'), 404)
     refused(ask(server, "POST", "/kernels", "{"), 400)
-    refused(ask(server, "GET", f"/kernels/{own}/channels"), 426)  # and no WebSocket
-    # A session of another interface is none of its kernels.
+    refused(ask(server, "GET", f"/kernels/{own}/channels"), 426)  # without a WebSocket handshake
+    # A session of another interface is not a kernel.
     session = server.create()
     bits = 0
     for letter in session[3:]:
@@ -183,7 +183,7 @@ def test_what_is_wrong_is_told_in_its_form(server):
     assert server.ask("GET", f"/sessions/{session}").json["status"] == "live"
 
 
-def test_what_it_says_of_itself(server):
+def test_status_and_identity(server):
     assert ask(server, "GET", "/status").json["kernels"] == 0
     start(server)
     status = ask(server, "GET", "/status").json
@@ -194,16 +194,16 @@ def test_what_it_says_of_itself(server):
     assert ask(server, "GET", "/me?permissions=%5B").json["permissions"] == {}
 
 
-def test_pages_of_this_machine_may_ask(server):
-    """A browser asks before it sends a token, and shows a page no answer that is not meant for it."""
+def test_cors_allows_pages_of_this_machine(server):
+    """A browser sends a preflight before the token, and hides answers from pages that are not allowed."""
     for path in ("/kernels", "/contents/a.txt", "", "/nothing"):
-        asked = ask(server, "OPTIONS", path or "/jupyter/api", key="", **{
+        preflight = ask(server, "OPTIONS", path or "/jupyter/api", key="", **{
             "Origin": "http://localhost:8000", "Access-Control-Request-Method": "DELETE",
             "Access-Control-Request-Headers": "authorization"})
-        assert asked.status == 200 and asked.body == b""
-        assert asked.headers["Access-Control-Allow-Origin"] == "http://localhost:8000"
-        assert "DELETE" in asked.headers["Access-Control-Allow-Methods"]
-        assert "authorization" in asked.headers["Access-Control-Allow-Headers"].split(", ")
+        assert preflight.status == 200 and preflight.body == b""
+        assert preflight.headers["Access-Control-Allow-Origin"] == "http://localhost:8000"
+        assert "DELETE" in preflight.headers["Access-Control-Allow-Methods"]
+        assert "authorization" in preflight.headers["Access-Control-Allow-Headers"].split(", ")
     for origin, allowed in (("http://localhost:8000", True), (f"http://127.0.0.1:{server.port}", True),
                             ("http://evil.example", False), ("null", False),
                             ("http://localhost:8000/" + "x" * 200, False)):
@@ -211,13 +211,13 @@ def test_pages_of_this_machine_may_ask(server):
             answer = ask(server, "GET", "/kernels", key=key, Origin=origin)
             assert answer.status == status
             assert answer.headers.get("Access-Control-Allow-Origin") == (origin if allowed else None)
-    # What is no path of the interface is nothing, and so is a method that there is not.
+    # Unknown paths and methods are errors.
     assert ask(server, "OPTIONS", "/jupyter/files/x").status == 404
     assert ask(server, "TRACE", "/kernels").status in (404, 405)
 
 
 def visit(server, method, path, body=None, **headers):
-    """As a browser does, without a token; redirects are not followed."""
+    """A request of a browser, without a token; redirects are not followed."""
     return server.ask(method, path, body, headers, key=False, prefix="")
 
 
@@ -225,8 +225,8 @@ def cookies(answer):
     return [value.split(";")[0] for value in answer.headers.get_all("Set-Cookie", [])]
 
 
-def test_a_password(server):
-    """What VS Code and Open WebUI do: the password is a key."""
+def test_login_with_a_password(server):
+    """VS Code and Open WebUI log in like this: the password is an API key."""
     for path, then in (("/jupyter/", "%2Fjupyter%2F"), ("/jupyter/tree?", "%2Fjupyter%2Ftree")):
         answer = visit(server, "GET", path)
         assert (answer.status, answer.headers["Location"]) == (302, f"/jupyter/login?next={then}")
@@ -254,13 +254,13 @@ def test_a_password(server):
     [cookie] = cookies(answer)
     name, _, value = cookie.partition("=")
     assert name == f"reckon-jupyter-{server.port}" and re.fullmatch("[0-9a-f]{32}", value)
-    # VS Code sends the attributes along.
+    # VS Code sends the attributes of the cookie, too.
     for sent in (cookie, f"{xsrf}; {cookie}; HttpOnly; Path=/; SameSite=Strict"):
         assert visit(server, "GET", "/jupyter/api/kernels", Cookie=sent).json == []
         assert visit(server, "GET", "/jupyter/tree", Cookie=sent).status == 200
     answer = visit(server, "GET", "/jupyter/login", Cookie=cookie)
     assert (answer.status, answer.headers["Location"]) == (302, "/jupyter/")
-    # A page of another origin, be it on another port of this machine, cannot use it.
+    # A page of another origin, even on another port of this machine, cannot use the cookie.
     own = f"http://127.0.0.1:{server.port}"
     for origin, status in ((own, 201), ("http://127.0.0.1:1", 403), ("https://evil.example", 403)):
         assert visit(server, "POST", "/jupyter/api/kernels", b"", Cookie=cookie,
@@ -274,7 +274,7 @@ def test_a_password(server):
         with pytest.raises(websocket.WebSocketBadStatusException, match="403"):
             websocket.create_connection(address, cookie=cookie, origin=origin, timeout=SECONDS)
     websocket.create_connection(address, cookie=cookie, origin=own, timeout=SECONDS).close()
-    # A token that is sent counts, and not the cookie; a cookie of another key is a stranger's.
+    # A token overrides the cookie; unknown cookies are refused.
     assert visit(server, "GET", "/jupyter/api/kernels", Cookie=cookie,
                  Authorization="token rk_wrong").status == 403
     assert visit(server, "GET", "/jupyter/api/kernels", Cookie=f"{name}=x").status == 403
@@ -284,7 +284,7 @@ def test_a_password(server):
     assert answer.status == 200 and cookies(answer) == [f"{name}="]
     assert "Max-Age=0" in answer.headers["Set-Cookie"]
     assert visit(server, "GET", "/jupyter/api/kernels", Cookie=cookie).status == 403
-    # The last 256 that were used are kept.
+    # Only the 256 cookies that were used last stay valid.
     first, *_ = cookies(log_in(server.key))
     second, *_ = cookies(log_in(server.key))
     for _ in range(254):
@@ -308,7 +308,7 @@ def test_a_socket_of_events_stays_open_and_silent(server):
 
 
 def test_settings_of_clients(server):
-    """As Jupyter Server's configuration: what is there is merged, and null removes."""
+    """As in Jupyter Server, PATCH merges into the existing settings, and null removes a member."""
     assert ask(server, "GET", "/nbconvert").json == {}
     assert ask(server, "GET", "/config/lab").json == {}
     assert ask(server, "PATCH", "/config/lab", '{"a": {"b": 1, "c": 2}}').json == {"a": {"b": 1, "c": 2}}
@@ -321,7 +321,7 @@ def test_settings_of_clients(server):
         assert ask(server, method, path, body, key="rk_wrong").status in (403, 404, 405)
 
 
-def test_each_kernel_tells_its_language(server):
+def test_each_kernel_reports_its_language(server):
     shell_version = subprocess.run(["bash", "-c", "echo ${BASH_VERSION%%(*}"], capture_output=True,
                                    text=True, check=True).stdout.strip()
     wanted = {
@@ -357,7 +357,7 @@ def test_sessions(server):
     assert {each["id"] for each in ask(server, "GET", "/sessions").json} == {one["id"], two["id"]}
     kernels = {each["id"] for each in ask(server, "GET", "/kernels").json}
     assert kernels == {one["kernel"]["id"], two["kernel"]["id"]}
-    # Its kernel runs where its files are, beside the other one.
+    # The kernel sees the files of the contents API.
     assert ask(server, "PUT", "/contents/in.txt", json.dumps(
         {"type": "file", "format": "text", "content": "süß"})).status == 201
     channels = Channels(server, one["kernel"]["id"])
@@ -367,7 +367,7 @@ def test_sessions(server):
     assert ask(server, "POST", f"/kernels/{one['kernel']['id']}/restart").status == 200
     assert channels.run("x")[-1][1]["ename"] == "NameError"
     channels.close()
-    # A new name, a new kernel: the old one ends.
+    # PATCH changes the path or the kernel; the replaced kernel ends.
     path = f"/sessions/{one['id']}"
     moved = ask(server, "PATCH", path, json.dumps({"path": "c.ipynb", "name": "c"})).json
     assert (moved["path"], moved["name"], moved["kernel"]["id"]) == (
@@ -376,7 +376,7 @@ def test_sessions(server):
     assert other["id"] == one["id"] and other["kernel"]["name"] == "bash"
     assert ask(server, "GET", f"/kernels/{one['kernel']['id']}").status == 404
     assert ask(server, "GET", path).json == other
-    # One of a kernel that is there; the end of the kernel is that of its session.
+    # A session of an existing kernel ends with the kernel.
     alone = start(server)
     three = post("d.ipynb", {"id": alone})
     assert three["kernel"]["id"] == alone
@@ -402,7 +402,7 @@ def test_contents(server):
     keys = {"name", "path", "type", "created", "last_modified", "mimetype", "content", "format",
             "size", "writable", "hash", "hash_algorithm"}
     assert contents("GET")["content"] == []
-    assert not server.ask("GET", "/sessions").json["sessions"]  # nobody has written anything
+    assert not server.ask("GET", "/sessions").json["sessions"]  # nothing was written yet
     contents("GET", "/a.txt", status=404)
     made = contents("POST", "", {"type": "notebook"}, 201)
     assert set(made) == keys and made["path"] == "Untitled.ipynb" and made["type"] == "notebook"
@@ -414,7 +414,7 @@ def test_contents(server):
     assert inner["path"] == "Untitled Folder/untitled.txt"
     contents("POST", "/nowhere", {"type": "file"}, 404)
     contents("POST", "", {"type": "file", "ext": "/../x"}, 400)
-    # The hash is of the bytes that the file has, with its content and without.
+    # The hash is that of the file's bytes, with content=0, too.
     for name, content in (("hash.txt", "süß\n"), ("hash.ipynb", '{"cells": [], "metadata": {}}')):
         contents("PUT", f"/{name}", {"type": "file", "format": "text", "content": content}, 201)
         sha256 = hashlib.sha256(content.encode()).hexdigest()
@@ -425,7 +425,7 @@ def test_contents(server):
                 (sha256, "sha256") if known else (None, None))
         contents("DELETE", f"/{name}", status=204)
     assert contents("GET", "?hash=1")["hash"] is None
-    # A notebook is JSON, as it was.
+    # A notebook is JSON and comes back unchanged.
     notebook = {"cells": [], "metadata": {"ä": [1, 2.5, None]}, "nbformat": 4, "nbformat_minor": 5}
     saved = contents("PUT", "/Untitled.ipynb", {"type": "notebook", "format": "json",
                                                 "content": notebook})
@@ -459,7 +459,7 @@ def test_contents(server):
     assert contents("GET", "/a?type=file", status=400)["reason"] == "bad type"
     assert contents("GET", "/a/b/c.txt?type=directory", status=400)["reason"] == "bad type"
     assert contents("PUT", "/new", {"type": "directory"}, 201)["type"] == "directory"
-    # Copies, other names, the end.
+    # Copies, renames and deletion.
     assert contents("POST", "", {"copy_from": "/a/b/c.txt"}, 201)["path"] == "c-Copy1.txt"
     assert contents("POST", "/a", {"copy_from": "a/b/c.txt"}, 201)["path"] == "a/c-Copy1.txt"
     assert contents("PATCH", "/c-Copy1.txt", {"path": "d.txt"})["path"] == "d.txt"
@@ -467,7 +467,7 @@ def test_contents(server):
     contents("PATCH", "/nothing", {"path": "e"}, 404)
     contents("DELETE", "/a", status=204)
     contents("DELETE", "/a", status=404)
-    # What is not a content, and what leads out of the folder.
+    # Invalid contents, and paths that lead out of the folder.
     for model in ({}, {"type": "file", "format": "text"},
                   {"type": "file", "format": "base64", "content": "?"},
                   {"type": "notebook", "format": "json", "content": "text"}):
@@ -496,11 +496,11 @@ def test_checkpoints(server):
     put("two")
     assert ask(server, "POST", f"{place}/checkpoint").status == 204
     assert ask(server, "GET", "/contents/d/a.txt").json["content"] == "one"
-    # It lies where Jupyter itself puts it, and is not shown.
+    # The checkpoint is where Jupyter itself puts it, and is not listed.
     assert [each["name"] for each in ask(server, "GET", "/contents/d").json["content"]] == ["a.txt"]
     [home] = server.ask("GET", "/sessions?status=live").json["sessions"]
-    kept = server.ask("GET", f"/sessions/{home['id']}/files/d/.ipynb_checkpoints/a-checkpoint.txt")
-    assert kept.body == b"one" and home["name"] == "jupyter"
+    stored = server.ask("GET", f"/sessions/{home['id']}/files/d/.ipynb_checkpoints/a-checkpoint.txt")
+    assert stored.body == b"one" and home["name"] == "jupyter"
     assert ask(server, "DELETE", f"{place}/checkpoint").status == 204
     assert ask(server, "POST", f"{place}/checkpoint").status == 404
     assert ask(server, "POST", f"{place}/other").status == 404
@@ -537,7 +537,7 @@ def test_terminals(server):
         socket.send(text)
     socket.send(json.dumps(["stdin", "stty size; printf 'gr\\303\\274n\\377.\\n'\r"]))
     assert "31 97" in until(socket, "grün\ufffd.")
-    # What was said before is said again.
+    # A second connection gets the earlier output.
     again = connect(name)
     until(again, "31 97")
     socket.send(json.dumps(["stdin", "exit\r"]))
@@ -573,17 +573,17 @@ def test_cells(server, is_v1):
         seen = channels.run("from IPython.display import display\n"
                             "h = display(1, display_id=True); h.update(2)")
         assert [kind for kind, _ in seen[1:3]] == ["display_data", "update_display_data"]
-        # What no reader of this protocol knows is not sent: summaries for models.
+        # Summaries for models are not sent, because no Jupyter client knows them.
         seen = channels.run("list(range(100000))")
         assert set(seen[1][1]["data"]) == {"text/plain"}
 
 
-def test_a_program_that_dies_and_one_that_is_interrupted(server):
+def test_a_dead_kernel_and_an_interrupted_cell(server):
     with kernel(server) as (own, channels):
         seen = channels.run("import os; os._exit(3)")
         assert [kind for kind, _ in seen[1:]] == ["error", "execute_reply"]
         assert seen[-1][1]["status"] == "error"
-        # As Jupyter's own restarter says it, behind all of the cell.
+        # The states that Jupyter's own restarter reports, after all messages of the cell.
         for state in ("restarting", "starting"):
             message = channels.receive()
             assert (message["msg_type"], message["content"]) == ("status", {"execution_state": state})
@@ -594,7 +594,7 @@ def test_a_program_that_dies_and_one_that_is_interrupted(server):
         later = channels.send("execute_request", {"code": "never = 1"})
         while channels.receive()["msg_type"] != "stream":
             pass
-        # Beside a cell that runs.
+        # While the cell runs.
         info = channels.request("kernel_info_request", {}, "control")
         assert info[0][1]["language_info"]["name"] == "python"
         assert re.fullmatch(r"3\.\d+(\.\d+)?", info[0][1]["language_info"]["version"])
@@ -622,7 +622,7 @@ def test_a_cell_after_an_error_runs(server):
         assert channels.run("6 * 7")[1][1]["data"]["text/plain"] == "42"
 
 
-def test_questions(server):
+def test_completion_inspection_and_comms(server):
     with kernel(server) as (_, channels):
         channels.run("äöü = 1; number_of_things = 2")
         [(kind, found)] = channels.request("complete_request", {"code": "äöü + numb",
@@ -649,13 +649,13 @@ def test_input(server, is_v1):
         header = channels.send("execute_request", {
             "code": "import getpass\ninput('? ') + getpass.getpass('! ')", "allow_stdin": True})
         for prompt, password, answer in (("? ", False, "sü"), ("! ", True, "ß")):
-            asked = until("input_request")
-            assert asked["channel"] == "stdin" and asked["parent_header"] == header
-            assert asked["content"] == {"prompt": prompt, "password": password}
+            request = until("input_request")
+            assert request["channel"] == "stdin" and request["parent_header"] == header
+            assert request["content"] == {"prompt": prompt, "password": password}
             channels.send("input_reply", {"value": answer}, "stdin")
         assert until("execute_result")["content"]["data"]["text/plain"] == "'süß'"
         assert until("execute_reply")["content"]["status"] == "ok"
-        # An answer that nobody waits for; a question that is interrupted; one too long an answer.
+        # A reply without a request, an interrupted request, and a reply that is too long.
         channels.send("input_reply", {"value": "x"}, "stdin")
         header = channels.send("execute_request", {"code": "input()", "allow_stdin": True})
         until("input_request")
@@ -668,8 +668,8 @@ def test_input(server, is_v1):
         assert channels.run("input()", allow_stdin=False)[-1][1]["status"] == "error"
 
 
-def test_what_would_end_a_client_is_left_out(server):
-    """Python's websockets takes no more than a MiB; in the binary form there is no such client."""
+def test_messages_too_large_for_json_clients_are_left_out(server):
+    """Python's websockets accepts at most 1 MiB; clients of the binary format have no such limit."""
     big = "from IPython.display import HTML; HTML('x' * 2000000)"
     with kernel(server) as (_, channels):
         seen = channels.run(big)
@@ -717,7 +717,7 @@ def test_a_shutdown_over_the_channel_ends_the_kernel(server):
         assert ask(server, "GET", f"/kernels/{own}").status == 404
 
 
-def test_a_cell_goes_on_without_its_connection(server):
+def test_a_cell_continues_without_its_connection(server):
     with kernel(server) as (own, channels):
         channels.send("execute_request", {"code": "print(1, flush=True)\nimport time\n"
                                                   "time.sleep(1); x = 42"})
@@ -758,7 +758,7 @@ def test_the_requests_of_open_webui(server):
         if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
             break
     assert out == "42\n"
-    # While something runs, too.
+    # DELETE works while a cell runs, too.
     socket.send(json.dumps({"header": {"msg_id": "n", "msg_type": "execute_request"},
                             "content": {"code": "while True: pass"}, "channel": "shell"}))
     request = urllib.request.Request(base + f"api/kernels/{own}" + token, method="DELETE")
@@ -784,7 +784,7 @@ def test_jupyter_kernel_client(server):
 
 
 def free_port():
-    """Below those that Linux gives to connections, which another test could have by then."""
+    """A free port below the range for outgoing connections, which another test could use in the meantime."""
     for port in random.sample(range(20000, 32000), 100):
         with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
             return port
@@ -792,7 +792,7 @@ def free_port():
 
 
 def test_a_gateway(server, reckon):
-    """JupyterLab's own server here, its kernels there."""
+    """Jupyter's own server as a client, with kernels of the daemon."""
     port = free_port()
     gateway = subprocess.Popen(
         [f"{JUPYTER}/bin/jupyter", "server", "--allow-root", "--no-browser", f"--port={port}",
@@ -817,8 +817,8 @@ def test_a_gateway(server, reckon):
         gateway.wait(SECONDS)
 
 
-def others(name, *words):
-    """What the code of others found: test/support/jupyter_clients.py."""
+def run_client(name, *words):
+    """Runs a client of test/support/jupyter_clients.py and returns its results."""
     done = subprocess.run([CLIENTS / "bin/python", ROOT / "test/support/jupyter_clients.py", name,
                            *map(str, words)], capture_output=True, text=True, timeout=2 * SECONDS,
                           check=False)
@@ -828,19 +828,19 @@ def others(name, *words):
 
 @pytest.mark.parametrize("name", ["ag2", "autogen_ext"])
 def test_autogen(server, name, tmp_path):
-    found = others(name, server.port, server.key, tmp_path)
+    found = run_client(name, server.port, server.key, tmp_path)
     (status, text, files) = found[0]
     assert (status, text.split(), files) == (0, ["42", "6"], [])
     assert found[1][0] != 0 and "ZeroDivisionError" in found[1][1]
     assert (found[2][0], found[2][2]) == (0, [".png"]), found[2]
-    assert "{" not in found[2][1]  # what is not text or picture would be shown to the model as JSON
-    if name == "ag2":  # it restarts
+    assert "{" not in found[2][1]  # a media type other than text or an image would be shown to the model as JSON
+    if name == "ag2":  # ag2 restarts the kernel
         assert "NameError" in found[3][1]
     assert ask(server, "GET", "/kernels").json == []
 
 
 def test_open_webui(server):
-    good, bad, plot, fresh, stranger, by_password, mistaken = others("open_webui", server.port, server.key, "-")
+    good, bad, plot, fresh, stranger, by_password, mistaken = run_client("open_webui", server.port, server.key, "-")
     assert good == {"stdout": "süß", "stderr": "e", "result": "42"}
     assert "ZeroDivisionError" in bad["stderr"] and "\x1b" not in bad["stderr"]
     assert plot["result"].startswith("data:image/png;base64,")

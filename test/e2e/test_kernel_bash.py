@@ -37,11 +37,11 @@ def test_state_persists(kernel, tmp_path):
     assert done.stdout.split() == ["5", "6", "f7", "2", str(tmp_path), "0027", "hey"]
 
 
-def test_nothing_of_ours_is_in_the_history(kernel):
+def test_the_history_contains_no_commands_of_the_kernel(kernel):
     assert kernel.execute("history").stdout == ""
 
 
-def test_standard_input_is_the_cells(kernel):
+def test_each_cell_has_its_own_standard_input(kernel):
     assert kernel.execute("cat; read x; echo $x", stdin=b"given").stdout == "given\n"
     assert kernel.execute("cat").stdout == ""
     assert kernel.execute("echo next").stdout == "next\n"
@@ -94,7 +94,7 @@ def test_interrupt_reaches_the_command_and_keeps_the_shell(kernel, wait):
 
 @pytest.mark.parametrize("command", range(1, 10))
 def test_an_interrupt_that_comes_as_the_cell_ends(kernel, command):
-    """Bash meets it while it writes its state, and drops that line: it is asked again."""
+    """Bash gets it while it writes its state, and drops that line; the kernel sends the line again."""
     done = kernel.execute(f"q=1; n=0; trap '(( n++ == {command} )) && kill -INT $$' DEBUG")
     assert done.status == "ok"
     done = kernel.execute("trap - DEBUG; echo $q $n")
@@ -112,7 +112,7 @@ def test_a_cell_that_interrupts_itself(kernel, how):
     assert (done.stdout, done.error.text("value")) == ("1\n", "3")
 
 
-def test_background_jobs_go_on(kernel, tmp_path):
+def test_background_jobs_continue(kernel, tmp_path):
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     kernel.execute(f"cat {fifo} > {tmp_path}/got 2>/dev/null &")
@@ -231,12 +231,12 @@ def test_nothing_outlives_the_kernel():
     ("touch /tmp/reckon-was-executed", "complete"),
     ("", "complete"),
 ])
-def test_whether_a_cell_is_whole(kernel, code, status):
+def test_is_complete(kernel, code, status):
     assert kernel.ask(wire.IS_COMPLETE, code=code).text("status") == status
     assert not os.path.exists("/tmp/reckon-was-executed")
 
 
-def test_names_are_told_once_and_when_they_go(kernel):
+def test_names_are_reported_when_they_appear_and_disappear(kernel):
     def names(code):
         done = kernel.execute(code)
         return done.done.all("var_name"), done.done.all("var_gone")
@@ -245,12 +245,12 @@ def test_names_are_told_once_and_when_they_go(kernel):
         ["list", "local_only", "x", "f"], [])
     assert names("x=2") == ([], [])
     assert names("unset x; unset -f f; y=1") == (["y"], ["x", "f"])
-    told, _ = names("for i in $(seq 100); do declare n$i=$i; done")
-    assert len(told) <= 50
+    reported, _ = names("for i in $(seq 100); do declare n$i=$i; done")
+    assert len(reported) <= 50
 
 
-def test_an_idle_kernel_answers_a_host_that_missed_something(kernel):
-    """What was asked before, and what nobody waits for any more, comes before the answer."""
+def test_an_idle_kernel_answers_a_ping_after_stale_packets(kernel):
+    """The earlier request is answered first; the stale packets have no effect."""
     kernel.execute("x=41")
     kernel.send(wire.VARIABLES, ident=5)
     kernel.send(wire.SYNC_ACK, ident=3)

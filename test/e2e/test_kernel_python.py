@@ -91,7 +91,7 @@ def test_state_survives_an_exception(shared):
     assert shared.execute("kept").text == "8"
 
 
-def test_tasks_of_one_cell_go_on_in_the_next_that_awaits(shared):
+def test_tasks_continue_in_the_next_cell_that_awaits(shared):
     shared.execute("import asyncio\nasync def work(): return 'done'\ntask = asyncio.ensure_future(work())\nawait asyncio.sleep(0)")
     assert shared.execute("await task").text == "'done'"
 
@@ -193,7 +193,7 @@ def test_output_of_c_code_keeps_its_place(shared):
     assert done.stdout == "1\n2\n3\n"
 
 
-def test_forked_child_neither_doubles_nor_answers(shared):
+def test_a_forked_child_repeats_no_output_and_sends_no_replies(shared):
     done = shared.execute("import os\nsys.stdout.write('x')\npid = os.fork()\n"
                           "if pid: _ = os.waitpid(pid, 0)\nelse: display('child')\n'end'")
     assert done.stdout == "x"
@@ -227,8 +227,8 @@ def test_background_thread_is_reported_not_mixed_in(fresh):
     assert any(note.startswith("background_output:") and "late" in note for note in done.notes)
 
 
-def test_line_of_a_background_thread_is_kept_whole(fresh):
-    """Its beginning came before the cell ended, its newline after."""
+def test_a_line_of_a_background_thread_is_not_split(fresh):
+    """The thread writes the text before the end of the cell, and the newline after it."""
     first = fresh.execute("import sys, threading\nsaid, go = threading.Event(), threading.Event()\n"
                           "def work():\n    sys.stdout.write('late'); said.set()\n"
                           "    go.wait(); sys.stdout.write('\\n')\n"
@@ -254,9 +254,9 @@ def test_threads_of_the_cell_are_its_own(fresh):
     assert fresh.execute("await asyncio.to_thread(print, 'again')").stdout == "again\n"
 
 
-@pytest.mark.parametrize("leave", ["sys.exit(3)", "exit()", "raise SystemExit", "quit(1)"])
-def test_exit_in_a_thread_ends_neither_the_cell_nor_the_kernel(fresh, leave):
-    done = fresh.execute(f"import sys, threading\nkept = 1\ndef work():\n    {leave}\n"
+@pytest.mark.parametrize("exit_code", ["sys.exit(3)", "exit()", "raise SystemExit", "quit(1)"])
+def test_exit_in_a_thread_ends_neither_the_cell_nor_the_kernel(fresh, exit_code):
+    done = fresh.execute(f"import sys, threading\nkept = 1\ndef work():\n    {exit_code}\n"
                          "t = threading.Thread(target=work); t.start(); t.join()\nprint('on')")
     assert (done.stdout, done.stderr) == ("on\n", "")
     assert done.done.text("status") == "ok"
@@ -269,13 +269,13 @@ def test_exit_in_a_thread_after_the_cell(fresh):
     assert fresh.execute("go.set(); t.join(); print(kept)").stdout == "1\n"
 
 
-# ---- names, for the day that the kernel is lost ---------------------------------------------
+# ---- names of variables, which a lost kernel reports ----------------------------------------
 
 def names(done):
     return done.done.all("var_name"), done.done.all("var_gone")
 
 
-def test_names_are_told_once_and_when_they_go(fresh):
+def test_names_are_reported_when_they_appear_and_disappear(fresh):
     assert names(fresh.execute("import os, math as m\nx, y = 1, 2\ndef f(): pass\n"
                                "class C: pass\n_hidden = 3")) == (["x", "y", "f", "C"], [])
     assert names(fresh.execute("x = 'another value'; z = 3")) == (["z"], [])
@@ -285,33 +285,33 @@ def test_names_are_told_once_and_when_they_go(fresh):
     assert names(fresh.execute("y = 5")) == (["y"], [])
 
 
-def test_names_are_bounded(fresh):
-    told, _ = names(fresh.execute("globals().update({f'n{i}': i for i in range(1000)})"))
-    assert len(told) == 50 and told[-1] == "n999"
-    told, _ = names(fresh.execute("globals()['long' * 100] = 1; short = 2"))
-    assert told == ["short"]
+def test_names_are_limited_in_number_and_length(fresh):
+    reported, _ = names(fresh.execute("globals().update({f'n{i}': i for i in range(1000)})"))
+    assert len(reported) == 50 and reported[-1] == "n999"
+    reported, _ = names(fresh.execute("globals()['long' * 100] = 1; short = 2"))
+    assert reported == ["short"]
 
 
 def test_names_that_are_traps(fresh):
-    """Keys of types of their own are not asked what they are."""
+    """Keys that are not exactly of type str are ignored, and their methods are not called."""
     done = fresh.execute("class Key(str):\n    def __eq__(self, other): raise KeyError('asked')\n"
                          "    def __hash__(self): return hash('zzz')\n"
                          "globals()[Key('trap')] = 1\nglobals()[7] = 2\nafter = 3")
     assert done.done.text("status") == "ok"
-    told, _ = names(done)
-    assert "after" in told and "Key" in told and len(told) == 2
+    reported, _ = names(done)
+    assert "after" in reported and "Key" in reported and len(reported) == 2
     assert names(fresh.execute("more = 1"))[0] == ["more"]
 
 
 # ---- input ----------------------------------------------------------------------------------
 
-def test_input_without_anybody(shared):
+def test_input_without_a_client_is_an_eof_error(shared):
     error = shared.execute("input('q')").error
     assert error.text("name") == "EOFError"
     assert "put the value into the code" in error.text("value")
 
 
-def test_input_reads_what_was_given_then_asks(shared):
+def test_input_reads_stdin_first_and_then_requests_a_line(shared):
     done = shared.execute("[input('a'), input('b')]", stdin=b"one\n", input_allowed=True,
                           on_input=lambda packet: "two:" + packet.text("prompt"))
     assert done.text == "['one', 'two:b']"
@@ -323,10 +323,10 @@ def test_standard_input_does_not_leak_into_the_next_cell(shared):
 
 
 def test_password_is_marked(shared):
-    asked = []
+    passwords = []
     done = shared.execute("import getpass\ngetpass.getpass()", input_allowed=True,
-                          on_input=lambda packet: asked.append(packet.text("password")) or "s")
-    assert (asked, done.text) == (["1"], "'s'")
+                          on_input=lambda packet: passwords.append(packet.text("password")) or "s")
+    assert (passwords, done.text) == (["1"], "'s'")
 
 
 def test_end_of_input_is_an_eof_error(shared):
@@ -349,7 +349,7 @@ def test_interrupt_keeps_variables(shared, wait):
     assert shared.execute("held").text == "5"
 
 
-def test_interrupt_between_cells_hits_nobody(shared):
+def test_interrupt_between_cells_hits_at_most_the_next_cell(shared):
     shared.interrupt()
     assert shared.execute("import time; time.sleep(0.05); 1").status in ("ok", "interrupted")
     for _ in range(20):
@@ -442,7 +442,7 @@ def test_bare_magic_words_are_names_first(shared):
     assert shared.execute("pwd").text == "3"
 
 
-def test_the_shell_is_for_cells_and_not_for_libraries(shared):
+def test_cells_get_the_ipython_shell_and_libraries_do_not(shared):
     assert shared.execute("import IPython\nIPython.get_ipython() is get_ipython()").text == "True"
     assert shared.execute("import types; library = types.ModuleType('library')\n"
                           "exec('import IPython\\nfound = IPython.get_ipython()', library.__dict__)\n"
@@ -457,7 +457,7 @@ def test_an_unknown_magic_is_an_error_in_the_words_of_ipython(shared):
     assert "%pip" in shared.execute("%lsmagic").stdout
 
 
-# ---- looking, configuration -----------------------------------------------------------------
+# ---- inspection, configuration --------------------------------------------------------------
 
 def test_variables(fresh):
     fresh.execute("import os\nn = 3\nname = 'x' * 500\nitems = [1, 2]\n_hidden = 1\ndef f(): pass\n"
@@ -469,7 +469,7 @@ def test_variables(fresh):
     assert found["n"] == ("int", "", "3")
     assert found["items"] == ("list", "2", "[1, 2]")
     assert len(found["name"][2]) <= 120
-    assert found["bad"][2] == "<Bad object>", "its __repr__ is not asked"
+    assert found["bad"][2] == "<Bad object>", "its __repr__ is not called"
 
 
 @pytest.mark.parametrize("code, match, start", [
@@ -522,12 +522,12 @@ def test_completion(shared, code, match, start):
     ("\\d = '\\d'", "invalid", None),
     ("'\\d'", "complete", None),
 ])
-def test_whether_a_cell_is_whole(shared, code, status, indent):
+def test_is_complete(shared, code, status, indent):
     reply = shared.ask(wire.IS_COMPLETE, code=code)
     assert (reply.text("status"), reply.text("indent")) == (status, indent)
 
 
-def test_whole_or_not_is_asked_without_side_effects(shared):
+def test_is_complete_works_with_overwritten_builtins(shared):
     shared.execute("import builtins\nkept = compile\nbuiltins.compile = SyntaxError = None")
     assert shared.ask(wire.IS_COMPLETE, code="for i in x:").text("status") == "incomplete"
     assert shared.execute("builtins.compile = kept\ndel SyntaxError, kept").status == "ok"
@@ -601,8 +601,8 @@ def test_resume_reports_lost_threads_and_files(fresh):
     assert any(note.startswith("files_lost:") for note in fresh.execute("1").notes)
 
 
-def test_an_idle_kernel_answers_a_host_that_missed_something(fresh):
-    """What was asked before, and what nobody waits for any more, comes before the answer."""
+def test_an_idle_kernel_answers_a_ping_after_stale_packets(fresh):
+    """The earlier request is answered first; the stale packets have no effect."""
     fresh.execute("x = 41")
     fresh.send(wire.VARIABLES, ident=5)
     fresh.send(wire.SYNC_ACK, ident=3)

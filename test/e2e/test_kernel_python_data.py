@@ -28,7 +28,7 @@ def chart(kernel, code):
     return json.loads(display.bundle[CHART])
 
 
-def test_nothing_is_left_of_the_warm_up(kernel):
+def test_the_warm_up_leaves_no_figures_and_threads(kernel):
     assert kernel.execute("plt.get_fignums()").text == "[]"
     assert kernel.execute("import os; len(os.listdir('/proc/self/task'))").text == "1"
 
@@ -160,7 +160,7 @@ def test_chart_with_dates_and_several_axes(kernel):
     assert [c["type"] for c in found["elements"]] == ["line", "bar"]
 
 
-def test_of_too_many_points_every_second_is_told(kernel):
+def test_a_chart_with_too_many_points_has_every_second(kernel):
     (series,) = chart(kernel, "plt.plot(np.zeros(10_001))")["elements"]
     assert (len(series["points"]), series["points_total"]) == (5_001, 10_001)
 

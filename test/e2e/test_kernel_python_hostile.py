@@ -52,7 +52,7 @@ def still_whole(kernel):
     "import sys\nsys.addaudithook(lambda *a: None)",
     "import os\nos.environ.clear(); os.chdir('/proc/self')",
 ])
-def test_the_kernel_outlives(kernel, attack):
+def test_the_kernel_survives(kernel, attack):
     kernel.execute("import builtins as b, sys")
     kernel.execute(attack)
     kernel.execute("1")
@@ -76,8 +76,8 @@ def test_a_kernel_without_its_socket_ends(code):
     kernel.close()
 
 
-def test_forged_frames_are_the_programs_own(kernel):
-    """What reaches the host from descriptor 3 carries no more than the execution's own events."""
+def test_forged_frames_affect_only_their_own_execution(kernel):
+    """A frame that code writes to descriptor 3 can only add events to its own execution."""
     done = kernel.execute(
         "import os, struct\nhead = struct.pack('=IHHQII', 0x314b4b52, 34 - 1, 0, %d, 0, 0)\n"
         "for fd in (1, 2): _ = os.write(fd, head)\n_ = os.write(3, head)\nprint('real')\n1" % (kernel.ids + 1))
@@ -87,7 +87,7 @@ def test_forged_frames_are_the_programs_own(kernel):
 
 def test_children_do_not_get_the_socket(kernel):
     done = kernel.execute("import subprocess\nsubprocess.run(['ls', '/proc/self/fd'], close_fds=False)")
-    assert "3" in done.stdout.split()  # ls's own look at the directory takes the free number
+    assert "3" in done.stdout.split()  # ls itself opens the directory with the free number
     target = kernel.execute("import subprocess\n_ = subprocess.run('readlink /proc/$$/fd/*', shell=True, close_fds=False)")
     assert "socket:" not in target.stdout
 
@@ -98,7 +98,7 @@ def test_children_do_not_get_the_socket(kernel):
     ("return repr(self)", "RecursionError", "maximum recursion depth exceeded"),
 ])
 def test_hostile_repr(kernel, body, name, value):
-    """The cell's error, as in a notebook; the value is in _ all the same."""
+    """A failing repr is an error of the cell, as in a notebook; _ has the value nevertheless."""
     for shown in ("H()", "[H()]"):
         done = kernel.execute(f"class H:\n    def __repr__(self): {body}\n{shown}")
         assert done.status == "error" and done.error.text("name") == name
@@ -115,7 +115,7 @@ def test_a_repr_that_exits_is_text(kernel):
 
 
 def test_a_repr_that_lies_about_itself_is_plain_text(kernel):
-    """What repr() gives may be of a class of the code's own."""
+    """repr() may return a subclass of str, whose methods are not used."""
     done = kernel.execute("class S(str):\n    def splitlines(self, *_): return ['forged']\n"
                           "    def __len__(self): return 0\n"
                           "class H:\n    def __repr__(self): return S('hello')\nH()")
@@ -128,7 +128,7 @@ def test_huge_repr_is_bounded(kernel):
     assert "more characters" in done.text
 
 
-def test_hooks_that_fail_are_notes(kernel):
+def test_hooks_that_fail_are_reported_in_notes(kernel):
     done = kernel.execute("class H:\n    def _repr_html_(self): 1/0\n    def _repr_png_(self): return 5\nH()")
     assert done.status == "ok" and "text/plain" in done.result
     assert sum(note.startswith("display_failed:") for note in done.notes) == 2
@@ -185,7 +185,7 @@ def test_text_too_large_for_a_packet_is_left_out(kernel):
     assert any(note.startswith("display_limit:") for note in done.notes)
 
 
-def test_stolen_requests_are_the_thiefs_loss(kernel):
+def test_one_stolen_request_does_not_stop_the_others(kernel):
     kernel.execute("import os, threading, socket\n"
                    "s = socket.socket(fileno=os.dup(3))\n"
                    "stolen = []\n"
@@ -196,7 +196,7 @@ def test_stolen_requests_are_the_thiefs_loss(kernel):
     assert all(reply.type == wire.VARIABLES_REPLY for reply in replies)
 
 
-def test_recursion_that_takes_all_memory_is_named():
+def test_recursion_that_uses_all_memory_is_a_memory_error():
     """CPython forgets to set an exception when the stack of a recursion cannot grow any further."""
     with kernels.kernel("python") as kernel:
         done = kernel.execute("import resource, sys\n"
@@ -206,11 +206,11 @@ def test_recursion_that_takes_all_memory_is_named():
         assert kernel.execute("1 + 1").text == "2"
         depth = ("import sys\nn, t = 0, sys.last_traceback\n"
                  "while t: n, t = n + 1, t.tb_next\nn")
-        assert int(kernel.execute(depth).text) < 20000  # its frames hold no memory any more
+        assert int(kernel.execute(depth).text) < 20000  # most of its frames were released
 
 
-def test_recursion_whose_exception_was_lost_late_is_named(kernel):
-    """On the way back, that is: the traceback is short then. Without a deep limit it is what it says."""
+def test_an_exception_lost_in_deep_recursion_is_a_memory_error(kernel):
+    """The traceback is short if it is lost on the way back. Without a raised limit the SystemError stays."""
     forgotten = "raise SystemError('error return without exception set')"
     assert kernel.execute(forgotten).error.text("name") == "SystemError"
     done = kernel.execute("import sys\nsys.setrecursionlimit(10**9)\n" + forgotten)

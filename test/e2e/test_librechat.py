@@ -1,7 +1,7 @@
 """LibreChat's Code API: requests as both generations of clients send them, and the code tool of npm.
 
-@librechat/agents is installed by tools/setup.sh, from the lock files of test/sdks/librechat and, as the
-generation before had it, librechat-before.
+@librechat/agents is installed by tools/setup.sh, from the lock files of test/sdks/librechat and, for
+the previous generation, librechat-before.
 """
 import base64
 import concurrent.futures
@@ -69,7 +69,7 @@ def test_files_go_from_run_to_run(server):
     for file in made["files"]:
         assert file["session_id"] == file["storage_session_id"] == made["session_id"]
     assert download(server, names(made)["out/ä.bin"]) == b"\0\xff"
-    # Passed back as new clients and as old ones do; changed, and not.
+    # Files are passed back in the formats of old and new clients; one changes, one does not.
     old = {key: names(made)["same.txt"][key] for key in ("id", "name", "session_id")}
     new = {**names(made)["out/ä.bin"], "kind": "user", "resource_id": "r"}
     del new["session_id"]
@@ -83,15 +83,15 @@ def test_files_go_from_run_to_run(server):
         "id": new["id"], "storage_session_id": new["storage_session_id"]}
     assert files["out/ä.bin"]["storage_session_id"] == done["session_id"] != made["session_id"]
     assert download(server, files["out/ä.bin"]) == b"\0\xffmore"
-    assert download(server, names(made)["out/ä.bin"]) == b"\0\xff"  # it stays what it was
-    # Under another name, and of several sessions at once; what is deleted is not told of.
+    assert download(server, names(made)["out/ä.bin"]) == b"\0\xff"  # the old version stays
+    # Under another name, and from several sessions; a deleted file is not listed.
     done = execute(server, "bash", "cat a/b; cat new.csv; rm new.csv",
                    [{**files["same.txt"], "name": "a/b"}, files["new.csv"]])
     assert done["stdout"] == "samen\n" and set(names(done)) == {"a/b"}
 
 
 def upload(server, path, fields, files, status=200, chunked=False, headers=None):
-    """As axios and form-data send it: fields first, names in raw UTF-8 with their folders."""
+    """A form as axios and form-data send it: fields first, names in raw UTF-8 with their folders."""
     lines = []
     for name, value in fields:
         lines.append(f'--x\r\nContent-Disposition: form-data; name="{name}"\r\n\r\n{value}\r\n'.encode())
@@ -110,34 +110,34 @@ def test_uploads(server):
     assert done["message"] == "success" and done["session_id"] == done["storage_session_id"]
     [file] = done["files"]
     assert file["filename"] == "pptx/ä b.md"
-    given = {"id": file["fileId"], "name": file["filename"],
-             "storage_session_id": done["storage_session_id"], "kind": "user", "resource_id": "1"}
-    assert download(server, given) == b"hello"
+    references = {"id": file["fileId"], "name": file["filename"],
+                  "storage_session_id": done["storage_session_id"], "kind": "user", "resource_id": "1"}
+    assert download(server, references) == b"hello"
     listed = ask(server, "GET", f"{API}/files/{done['session_id']}?detail=full").json
     assert [each["metadata"]["original-filename"] for each in listed] == ["pptx/ä b.md"]
-    ran = execute(server, "bash", "cat 'pptx/ä b.md'; printf 2 >> 'pptx/ä b.md'", [given])
+    ran = execute(server, "bash", "cat 'pptx/ä b.md'; printf 2 >> 'pptx/ä b.md'", [references])
     assert ran["stdout"] == "hello"
     assert names(ran)["pptx/ä b.md"]["modified_from"]["id"] == file["fileId"]
     check_nothing_stays(server, 2)
 
 
-def test_a_batch_and_what_is_read_only(server):
+def test_a_batch_and_read_only_files(server):
     done = upload(server, "/upload/batch", [("kind", "skill"), ("read_only", "true")],
                   [("a.txt", b"a"), ("../b", b"b"), ("c/d.bin", bytes(range(256)) * 5000),
                    ("/etc/passwd", b""), (".hidden", b"")], chunked=True)
     assert (done["message"], done["succeeded"], done["failed"]) == ("partial_success", 2, 3)
     assert [each["status"] for each in done["files"]] == ["success", "error", "success", "error",
                                                           "error"]
-    given = [{"id": each["fileId"], "name": each["filename"],
-              "storage_session_id": done["storage_session_id"]}
-             for each in done["files"] if each["status"] == "success"]
-    assert download(server, given[1]) == bytes(range(256)) * 5000
-    shown = ask(server, "GET", f"{API}/sessions/{done['session_id']}/objects/{given[0]['id']}")
+    references = [{"id": each["fileId"], "name": each["filename"],
+                   "storage_session_id": done["storage_session_id"]}
+                  for each in done["files"] if each["status"] == "success"]
+    assert download(server, references[1]) == bytes(range(256)) * 5000
+    shown = ask(server, "GET", f"{API}/sessions/{done['session_id']}/objects/{references[0]['id']}")
     assert shown.json["readOnly"] is True
-    # Whatever the program does to them, they are what they were.
-    ran = execute(server, "bash", "echo more >> a.txt; rm c/d.bin; echo n > new", given)
+    # Read-only files stay unchanged, whatever the program does to them.
+    ran = execute(server, "bash", "echo more >> a.txt; rm c/d.bin; echo n > new", references)
     files = names(ran)
-    assert files["a.txt"]["id"] == given[0]["id"] and files["a.txt"]["inherited"]
+    assert files["a.txt"]["id"] == references[0]["id"] and files["a.txt"]["inherited"]
     assert files["c/d.bin"]["inherited"] and "inherited" not in files["new"]
     assert upload(server, "/upload/batch", [], [("..", b"")], status=400)["message"] == "error"
 
@@ -146,7 +146,7 @@ def test_a_batch_and_what_is_read_only(server):
     (b"", "multipart/form-data; boundary=x"), (b"--x\r\n", "multipart/form-data; boundary=x"),
     (b"--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\nnever ends",
      "multipart/form-data; boundary=x"), (b"{}", "application/json"), (b"--x--\r\n", "nothing")])
-def test_forms_that_are_none(server, body, media):
+def test_invalid_forms(server, body, media):
     for path in ("/upload", "/upload/batch"):
         answer = ask(server, "POST", API + path, body=body, headers={"Content-Type": media})
         assert answer.status == 400, answer
@@ -154,7 +154,7 @@ def test_forms_that_are_none(server, body, media):
     check_nothing_stays(server, 0)
 
 
-def test_what_there_is_of_a_session(server):
+def test_files_of_a_session_are_listed(server):
     done = execute(server, "py", "open('a.txt', 'w').write('hello'); open('b', 'w')")
     listed = ask(server, "GET", f"{API}/v1/files/{done['session_id']}?detail=full").json
     assert {each["metadata"]["original-filename"] for each in listed} >= {"a.txt"}
@@ -167,7 +167,7 @@ def test_what_there_is_of_a_session(server):
     assert shown["lastModified"].endswith("Z")
 
 
-def test_what_is_deleted_is_gone(server):
+def test_deleted_files_are_gone(server):
     done = execute(server, "py", "open('a.txt', 'w').write('a'); open('b.txt', 'w').write('b')")
     for name, path in (("a.txt", "/files/{session_id}/{id}"),
                        ("b.txt", "/v1/sessions/{session_id}/objects/{id}")):
@@ -184,7 +184,7 @@ def test_what_is_deleted_is_gone(server):
     assert listed == []
 
 
-def test_files_of_others_are_not_there(server):
+def test_files_of_other_tenants_are_not_found(server):
     admin = server.key
     done = execute(server, "py", "open('a.txt', 'w').write('secret')")
     _, server.key = server.newcomer()
@@ -200,7 +200,7 @@ def test_files_of_others_are_not_there(server):
 
 
 def use(server, file, user=None, status=200, **more):
-    """A run of that user's that reads this file."""
+    """Runs a program of `user` that reads this file."""
     answer = post(server, API + "/exec", {"lang": "bash", "code": "cat a.txt", "files": [
         {**file, "name": "a.txt"}], **({"user_id": user} if user else {}), **more.pop("body", {})}, **more)
     assert answer.status == status, answer
@@ -210,7 +210,7 @@ def use(server, file, user=None, status=200, **more):
 
 
 def token_of(user):
-    """As LibreChat makes one for each user; who checks its signature is nobody here."""
+    """A token as LibreChat makes it for each user; the server does not check its signature."""
     def part(value):
         return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
@@ -225,7 +225,7 @@ def test_users_of_one_key_do_not_see_one_another(server):
     use(server, file, "bob", 403, body={"entity_id": "agent_1"})
     use(server, file, "bob", 403, body={"files": [{**file, "name": "a.txt", "kind": "agent",
                                                    "resource_id": ""}]})
-    # Whoever has the key and speaks for no user is LibreChat itself.
+    # A request with the key and without a user comes from LibreChat itself.
     assert use(server, file)["stdout"] == "secret"
     bob = {"User-Id": "bob"}
     where = f"{file['session_id']}/{file['id']}"
@@ -236,7 +236,7 @@ def test_users_of_one_key_do_not_see_one_another(server):
     for headers in ({}, {"User-Id": "alice"}, {"Authorization": f"Bearer {token_of('alice')}"}):
         assert ask(server, "GET", f"{API}/download/{where}", headers=headers).body == b"secret"
         assert len(ask(server, "GET", f"{API}/files/{file['session_id']}", headers=headers).json) == 1
-    # The token of a user counts more than what a body says.
+    # The token of a user overrides the user in the body.
     bearer = {"Authorization": f"Bearer {token_of('bob')}"}
     use(server, file, "alice", 403, headers=bearer)
     for broken in ("x", "a.b.c", "..", "a." + "A" * 5000 + ".c", "a.e30.c", "a.W10.c"):
@@ -244,10 +244,10 @@ def test_users_of_one_key_do_not_see_one_another(server):
     for long in ({"body": {"user_id": "x" * 300}}, {"headers": {"User-Id": "x" * 300}},
                  {"body": {"entity_id": "x" * 300}}):
         use(server, file, status=400, **long)
-    # A program that waits for its tools is its user's, too.
-    asked = programmatic(server, code="print(await t())", tools=[{"name": "t"}], user_id="alice")
-    answers = {"continuation_token": asked["continuation_token"],
-               "tool_results": results(asked["tool_calls"], 1)}
+    # A program that waits for its tools belongs to its user, too.
+    paused = programmatic(server, code="print(await t())", tools=[{"name": "t"}], user_id="alice")
+    answers = {"continuation_token": paused["continuation_token"],
+               "tool_results": results(paused["tool_calls"], 1)}
     assert programmatic(server, 403, user_id="bob", **answers)["error"]
     assert programmatic(server, user_id="alice", **answers)["stdout"] == "1\n"
 
@@ -256,7 +256,7 @@ def test_users_of_one_key_do_not_see_one_another(server):
     ([("entity_id", "agent_1")], {"entity_id": "agent_1"}),
     ([("kind", "agent"), ("id", "agent_1")], {"kind": "agent", "resource_id": "agent_1"}),
     ([("kind", "skill"), ("id", "agent_1"), ("version", "3")], {"kind": "skill", "resource_id": "agent_1"})])
-def test_files_of_an_entity_are_there_for_whoever_uses_it(server, fields, asks):
+def test_users_of_an_entity_can_read_its_files(server, fields, asks):
     done = upload(server, "/upload", fields, [("a.txt", b"shared")], headers={"User-Id": "alice"})
     file = {"id": done["files"][0]["fileId"], "storage_session_id": done["storage_session_id"]}
     of_file = {key: value for key, value in asks.items() if key != "entity_id"}
@@ -271,14 +271,14 @@ def test_files_of_an_entity_are_there_for_whoever_uses_it(server, fields, asks):
     where = f"{API}/download/{done['session_id']}/{file['id']}"
     assert ask(server, "GET", f"{where}?{query}", headers={"User-Id": "bob"}).body == b"shared"
     assert ask(server, "GET", where, headers={"User-Id": "bob"}).status == 404
-    # What bob's run makes of it is bob's.
+    # A version that a run of bob writes belongs to bob.
     changed = execute(server, "bash", "printf 2 >> a.txt", [{**file, **of_file, "name": "a.txt"}],
                       user_id="bob", **({"entity_id": "agent_1"} if body else {"entity_id": ""}))
     use(server, names(changed)["a.txt"], "alice", 403, body=body)
     assert use(server, names(changed)["a.txt"], "bob")["stdout"] == "shared2"
 
 
-def test_what_is_wrong_is_told_in_its_form(server):
+def test_errors_have_the_format_of_librechat(server):
     good = {"lang": "bash", "code": "true"}
 
     def refused(body, status, error=None, path="/exec", **more):
@@ -333,7 +333,7 @@ def test_a_key_in_the_path(server):
     assert server.key not in server.log()
 
 
-def test_a_client_that_goes_ends_it(server):
+def test_a_client_disconnect_ends_the_run(server):
     check_client_gone(server, API + "/exec", {"lang": "bash", "code": "sleep 90",
                                               "timeout": 100000})
 
@@ -360,13 +360,13 @@ def test_the_code_tool(server, where):
         {"lang": "py", "code": "1", "profile": "stateful"})
     assert first["content"].startswith("stdout:\n42\n\nGenerated files:")
     assert second["content"].startswith("stdout:\n1\n\nGenerated files:")
-    assert third["content"] == "stdout:\n12"  # nothing new to tell of
+    assert third["content"] == "stdout:\n12"  # no new files to list
     assert third["artifact"]["files"][0]["inherited"]
     assert "rejected" in wrong.get("error", "") or "stderr" in wrong["content"]
     assert "execution profile" in stateful["error"]
 
 
-def test_the_code_tool_on_a_machine_that_stays(server):
+def test_the_code_tool_with_a_persistent_session(server):
     base, headers = f"http://127.0.0.1:{server.port}{API}/v1", {"X-API-Key": server.key, "User-Id": "ann"}
     stateful = {"profile": "stateful", "hint": "conversation-1"}
     first, second, other, plain, both = tool(
@@ -386,8 +386,8 @@ def test_the_code_tool_on_a_machine_that_stays(server):
     assert both["content"].startswith("stdout:\n1")
 
 
-def test_a_machine_that_stays(server):
-    """Another user's conversation of the same name is another one; two programs at once are one too many."""
+def test_a_persistent_session(server):
+    """Another user gets another session for the same hint; a second program at the same time is refused."""
     def run(code, user="ann", **headers):
         return ask(server, "POST", API + "/exec", {"lang": "bash", "code": code, "runtime_session_hint": "c"},
                    headers={"User-Id": user, **headers})
@@ -403,7 +403,7 @@ def test_a_machine_that_stays(server):
         assert slow.result().json["stdout"] == "1\n"
     mine = run("cat kept")
     assert (mine.json["stdout"], mine.json["runtime_status"]) == ("1\n", "reused")
-    # One that was ended is made anew.
+    # A session that was ended is created again.
     for each in server.ask("GET", "/sessions?status=live").json["sessions"]:
         server.ask("DELETE", f"/sessions/{each['id']}")
     again = run("cat kept")
@@ -412,8 +412,8 @@ def test_a_machine_that_stays(server):
     assert ask(server, "POST", API + "/exec", {"lang": "bash", "code": "true", "runtime_session_hint": "c" * 256}).status == 400
 
 
-def test_the_code_tool_of_the_generation_before(server):
-    """It lists the files of a session itself, and cuts their ids out of their names."""
+def test_the_code_tool_of_the_previous_generation(server):
+    """This client lists the files of a session itself, and cuts their ids out of their names."""
     def use_before(base, key, *calls):
         done = subprocess.run([node(), str(BEFORE), NPM_BEFORE, base, key, *map(json.dumps, calls)],
                               capture_output=True, text=True, timeout=120, check=False)
@@ -434,7 +434,7 @@ def test_the_code_tool_of_the_generation_before(server):
     assert first["content"].startswith("stdout:\n42\n\nGenerated files:\n- /mnt/data/x.csv")
     assert second["content"].startswith("stdout:\n11\n\nGenerated files:\n")
     assert {each["name"] for each in second["artifact"]["files"]} == {"x.csv", "y.csv"}
-    assert "403" in other["error"]  # another user's
+    assert "403" in other["error"]  # a file of another user
     assert "error" in failed["content"]
     assert tools["content"].startswith(
         "stdout:\n[{'tool': 'get-weather', 'input': {'city': 'x'}}, {'tool': 'get_time', 'input': {}}]")
@@ -458,22 +458,22 @@ def results(calls, *values):
 
 
 def test_a_program_that_calls_tools(server):
-    kept = execute(server, "bash", "echo a > in.txt; echo b > other.txt")["files"]
+    inputs = execute(server, "bash", "echo a > in.txt; echo b > other.txt")["files"]
     code = ("print('before')\nfirst = await asyncio.gather(get_weather(city='SF'), "
             "get_weather(city='NY'))\nprint(first)\n"
             "open('in.txt', 'a').write(str(await class_tool()))\n'not told'")
-    asked = programmatic(server, code=code, files=kept,
-                         tools=[{"name": "get-weather", "parameters": {}}, {"name": "class"}])
-    assert asked["status"] == "tool_call_required" and asked["partial_stdout"] == "before\n"
-    calls = asked["tool_calls"]
+    paused = programmatic(server, code=code, files=inputs,
+                          tools=[{"name": "get-weather", "parameters": {}}, {"name": "class"}])
+    assert paused["status"] == "tool_call_required" and paused["partial_stdout"] == "before\n"
+    calls = paused["tool_calls"]
     assert [(each["name"], each["input"]) for each in calls] == [
         ("get-weather", {"city": "SF"}), ("get-weather", {"city": "NY"})]
-    next_one = programmatic(server, continuation_token=asked["continuation_token"],
+    next_one = programmatic(server, continuation_token=paused["continuation_token"],
                             tool_results=results(calls, [1, {"ä": None}], "text"))
     [call] = next_one["tool_calls"]
-    assert call["name"] == "class" and next_one["session_id"] == asked["session_id"]
+    assert call["name"] == "class" and next_one["session_id"] == paused["session_id"]
     # A token is for one round.
-    programmatic(server, 409, continuation_token=asked["continuation_token"],
+    programmatic(server, 409, continuation_token=paused["continuation_token"],
                  tool_results=results(calls, 1, 2))
     done = programmatic(server, continuation_token=next_one["continuation_token"],
                         tool_results=results([call], 7))
@@ -481,7 +481,7 @@ def test_a_program_that_calls_tools(server):
     assert done["stdout"] == "before\n[[1, {'ä': None}], 'text']\n"
     files = names(done)
     assert set(files) == {"in.txt", "other.txt"} and files["other.txt"]["inherited"]
-    assert files["in.txt"]["modified_from"]["storage_session_id"] == kept[0]["session_id"]
+    assert files["in.txt"]["modified_from"]["storage_session_id"] == inputs[0]["session_id"]
     assert download(server, files["in.txt"]) == b"a\n7"
     programmatic(server, 404, continuation_token=next_one["continuation_token"],
                  tool_results=results([call], 7))
@@ -490,7 +490,7 @@ def test_a_program_that_calls_tools(server):
 
 @pytest.mark.parametrize("lang", ["py", "bash"])
 def test_a_hundred_tools(server, lang):
-    """An execution has 64: those behind are told apart all the same, whatever they are called."""
+    """An execution has at most 64 tools of its own; calls of the others reach the client by their names, too."""
     tools = [{"name": f"tool-{i}"} for i in range(98)] + [{"name": "more"}, {"name": "x" * 200}]
     called = ["tool_0", "tool_62", "tool_63", "tool_97", "more", "x" * 200]
     code = {"py": "print(await asyncio.gather(" + ", ".join(f"{name}(a='{i}')" for i, name in enumerate(called))
@@ -508,42 +508,42 @@ def test_a_hundred_tools(server, lang):
     assert answer["stdout"] == (f"{shown} tool-64\n" if lang == "py" else "\n".join([*shown, "tool-64", ""]))
 
 
-def test_code_cannot_call_what_is_no_tool(server):
-    asked = programmatic(server, code="import builtins\nawait builtins.tools['more'](tool=999, input={})",
-                         tools=[{"name": f"t{i}"} for i in range(70)])
-    assert asked["tool_calls"][0]["name"] == "more"
+def test_an_invalid_tool_number_calls_none_of_the_other_tools(server):
+    paused = programmatic(server, code="import builtins\nawait builtins.tools['more'](tool=999, input={})",
+                          tools=[{"name": f"t{i}"} for i in range(70)])
+    assert paused["tool_calls"][0]["name"] == "more"
 
 
 def test_a_program_that_fails_between_its_calls(server):
     def ask_one(code, **more):
         return programmatic(server, code=code, tools=[{"name": "t"}], **more)
 
-    asked = ask_one("try:\n    await t()\nexcept Exception as e:\n    print(e)\n1 / 0")
-    done = programmatic(server, continuation_token=asked["continuation_token"], tool_results=[
+    paused = ask_one("try:\n    await t()\nexcept Exception as e:\n    print(e)\n1 / 0")
+    done = programmatic(server, continuation_token=paused["continuation_token"], tool_results=[
         {"call_id": "tc_1", "result": None, "is_error": True, "error_message": "no table"}])
     assert (done["status"], done["error"]) == ("error", "Sandbox exited with code 1")
     assert done["stdout"] == "no table\n" and "line 5" in done["stderr"]
-    asked = ask_one("print(await t())")
-    done = programmatic(server, continuation_token=asked["continuation_token"],
-                        tool_results=results(asked["tool_calls"], "x" * (5 << 20)))
+    paused = ask_one("print(await t())")
+    done = programmatic(server, continuation_token=paused["continuation_token"],
+                        tool_results=results(paused["tool_calls"], "x" * (5 << 20)))
     assert "5 MiB" in done["stderr"]
     assert ask_one("while True: pass", timeout=300)["error"] == "Time limit exceeded"
     assert ask_one("exit 3", lang="bash")["error"] == "Sandbox exited with code 3"
-    assert ask_one("t '[]' || echo $?", lang="bash")["stdout"] == "2\n"  # that is not a call
+    assert ask_one("t '[]' || echo $?", lang="bash")["stdout"] == "2\n"  # an array is not a valid input
     check_nothing_stays(server, 5)
 
 
-def test_another_tenant_does_not_go_on(server):
-    asked = programmatic(server, code="await t()", tools=[{"name": "t"}])
+def test_another_tenant_cannot_continue_a_program(server):
+    paused = programmatic(server, code="await t()", tools=[{"name": "t"}])
     own, (_, server.key) = server.key, server.newcomer()
-    programmatic(server, 404, continuation_token=asked["continuation_token"],
-                 tool_results=results(asked["tool_calls"], 1))
+    programmatic(server, 404, continuation_token=paused["continuation_token"],
+                 tool_results=results(paused["tool_calls"], 1))
     server.key = own
-    assert programmatic(server, continuation_token=asked["continuation_token"],
-                        tool_results=results(asked["tool_calls"], 1))["status"] == "completed"
+    assert programmatic(server, continuation_token=paused["continuation_token"],
+                        tool_results=results(paused["tool_calls"], 1))["status"] == "completed"
 
 
-def test_the_tools_that_run_tools(server):
+def test_the_tools_for_programmatic_calling(server):
     python, bash, failed, aborted = tool(
         server, f"http://127.0.0.1:{server.port}{API}/v1", {"X-API-Key": server.key},
         {"lang": "py", "tools": ["get-weather", "a.b"],
@@ -561,7 +561,7 @@ def test_the_tools_that_run_tools(server):
     assert "stderr" not in bash["content"]
     assert "exited with code 1" in failed["error"] and "no such table" in failed["error"]
     assert "time limit" not in aborted["error"]
-    check_nothing_stays(server, 4)  # the one that was given up, too
+    check_nothing_stays(server, 4)  # with the aborted one
 
 
 def test_the_code_tool_with_a_wrong_key(server):

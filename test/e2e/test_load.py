@@ -1,7 +1,7 @@
 """Sixty sessions with cells whose answers are known; test/soak has a thousand of them.
 
 RECKON_BIN may name a tree whose daemon was built with sanitizers (tools/run-tests asan): the log
-and the exit status then tell what those found.
+and the exit status then contain their findings.
 """
 import os
 import random
@@ -21,7 +21,7 @@ def test_sixty_sessions_give_no_wrong_answer_and_leave_nothing(place):
     print(f"seed {seed}")
     leftovers = Leftovers(place.program_dirs)
     with Server(Reckon(place, tempfile.mkdtemp(prefix="work-", dir=place.base))) as server:
-        # A sanitizer's allocator keeps what was freed; it has a detector of leaks instead.
+        # A sanitizer's allocator does not return freed memory; its leak detector checks instead.
         print(load(server, leftovers, sessions=60, live=8, seed=seed, tenants=5,
                    is_flat="asan" not in os.environ.get("RECKON_BIN", "")))
         status = server.stop()

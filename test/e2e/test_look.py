@@ -99,7 +99,7 @@ def test_variables_of_data_packages(data):
     assert found["s"][3] == "price float64: 1.5, 2.5"
 
 
-def test_what_only_looks_large(data):
+def test_large_shapes_and_wide_frames(data):
     data.execute("huge = np.broadcast_to(np.int8(1), (10**5, 10**5)); wide = "
                  "pd.DataFrame(np.zeros((1, 3000))); odd = np.array([[1], 'x', None], dtype=object)")
     found = variables(data)
@@ -144,7 +144,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_nothing_of_a_cells_class_is_called(fresh, name):
+def test_methods_of_the_cells_classes_are_not_called(fresh, name):
     done = fresh.execute(f"calls = []\n{HOSTILE[name]}")
     assert done.status == "ok", done.error and done.error.text("traceback")
     before = fresh.execute("print(len(calls))").stdout
@@ -327,7 +327,7 @@ def test_inspection_of_data(data):
     assert "3 columns: price float64" in inspect(data, "df")
 
 
-def test_looking_leaves_nothing_behind(fresh):
+def test_inspection_leaves_nothing_behind(fresh):
     fresh.execute("import sys; before = None; before = set(globals())")
     variables(fresh), complete(fresh, "sys."), inspect(fresh, "sys.path", detail=1)
     done = fresh.execute("print({n for n in globals() if n[0] != '_'} - before, sys.gettrace(), 0)")

@@ -50,8 +50,8 @@ def test_a_session_of_ten_calls(mcp):
     assert text_of(mcp.call("session", action="list")) == "no live sessions\n"
 
 
-def test_a_handle_may_be_given_or_left_out(server):
-    """An older client has a default session; a modern one is told the id of a new one."""
+def test_the_session_argument_is_optional(server):
+    """An older client has a default session; a modern client gets the id of a new one."""
     legacy, other, modern = Mcp(server), Mcp(server), Mcp(server, modern=True)
     legacy.run("x = 1")
     assert "NameError" in text_of(other.run("x"))
@@ -98,7 +98,7 @@ def test_a_client_names_its_default_session(server, modern):
                           prefix="").status == 204
         return server.ask("GET", "/sessions?name=work").json["sessions"][0]["status"]
 
-    # One of several clients of it goes; then it is ended by its name.
+    # The session survives the end of one of its clients; then its name ends it.
     assert end(**{"Mcp-Session-Id": mcp.session or again.session}) == "live"
     assert end() == "closed"
 
@@ -154,7 +154,7 @@ def test_a_photograph_is_shown_smaller(mcp):
     assert base64.b64decode(original["blob"]).startswith(b"\x89PNG")
 
 
-def test_figures_that_no_client_takes_are_links(mcp):
+def test_figures_that_are_too_large_are_links(mcp):
     shown = noise(mcp, 4)
     uris = shown["structuredContent"]["figures"]
     images = [block for block in shown["content"] if block["type"] == "image"]
@@ -176,8 +176,8 @@ def test_output_that_is_too_long_is_paged(mcp):
     assert text_of(page).startswith("line 0\nline 1\n") and "go on with offset 1024" in text_of(page)
 
 
-def test_all_that_a_call_put_out_is_paged(mcp):
-    """Of several parts, none of which was cut when it was recorded: in the order in which they came."""
+def test_the_whole_output_of_a_call_is_paged(mcp):
+    """The output has several parts, none of which was truncated by itself; the pages have them in order."""
     code = ("import sys\nfor i in range(400): print('line', i)\n"
             "for i in range(400): print('ä', i, file=sys.stderr)\nprint('last', end='')\n"
             "raise ValueError('m' * 3000)")
@@ -201,13 +201,13 @@ def test_all_that_a_call_put_out_is_paged(mcp):
     assert "all of it" not in text_of(mcp.run("print(1)"))
 
 
-def test_what_floods_is_bounded(mcp):
+def test_a_flood_of_output_is_limited(mcp):
     flood = mcp.run("import os\nfor i in range(100): os.write(1, b'x' * (1 << 20))", max_text=4096)
     assert len(json.dumps(flood)) < 20000
     assert not mcp.run("1")["isError"]
 
 
-def test_limits_and_crashes_are_told(mcp):
+def test_limits_and_crashes_are_reported(mcp):
     session = mcp.run("x = 5")["structuredContent"]["session"]
     late = mcp.run("while True: pass", timeout_s=0.5, session=session)
     assert late["isError"] is True and late["structuredContent"]["status"] == "timeout"
@@ -219,10 +219,10 @@ def test_limits_and_crashes_are_told(mcp):
 
 def test_progress_is_what_the_code_prints(mcp):
     result = mcp.call("run_code", token="t1", code="print('one')\nprint('two')")
-    told = [each["params"] for each in mcp.notifications]
-    assert "".join(each["message"] for each in told) == "one\ntwo\n"
-    assert all(each["progressToken"] == "t1" for each in told)
-    numbers = [each["progress"] for each in told]
+    updates = [each["params"] for each in mcp.notifications]
+    assert "".join(each["message"] for each in updates) == "one\ntwo\n"
+    assert all(each["progressToken"] == "t1" for each in updates)
+    numbers = [each["progress"] for each in updates]
     assert numbers == sorted(set(numbers)) and text_of(result).startswith("one\ntwo")
 
 
@@ -247,7 +247,7 @@ def test_an_older_client_cancels_by_a_notification(server):
     execution = wait_for_execution(server, session)
     cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled",
               "params": {"requestId": message["id"]}}
-    # Whoever has another session cannot.
+    # A client with another session cannot cancel it.
     assert Mcp(server).post(cancel)[0] == 202
     assert server.ask("GET", f"/sessions/{session}/executions/{execution}").json["status"] == "running"
     assert mcp.post(cancel)[0] == 202
@@ -258,7 +258,7 @@ def test_an_older_client_cancels_by_a_notification(server):
     assert text_of(mcp.run("x")).startswith("7")
 
 
-def test_a_modern_client_cancels_by_going_away(server):
+def test_a_modern_client_cancels_by_disconnecting(server):
     mcp = Mcp(server, modern=True)
     session = mcp.run("x = 7")["structuredContent"]["session"]
     message = mcp.message("tools/call", {"name": "run_code", "arguments": {
@@ -273,7 +273,7 @@ def test_a_modern_client_cancels_by_going_away(server):
 
 
 def test_a_link_leads_to_any_name(mcp):
-    """Also to one that a URI cannot hold as it is."""
+    """Also to a name that a URI must escape."""
     name = "in/50% of ä.bin"
     written = mcp.call("files", action="write", path=name,
                        base64=base64.b64encode(b"\0\xff").decode())
@@ -294,7 +294,7 @@ def test_two_clients_at_once_and_one_that_is_killed(server):
     connection.request("POST", "/mcp", json.dumps(message), first.headers(message))
     execution = wait_for_execution(server, session)
     assert text_of(second.run("x")).startswith("2")
-    connection.sock.close()  # an older client that is gone has not cancelled
+    connection.sock.close()  # the disconnect of an older client does not cancel
     connection.close()
     assert text_of(second.run("x + 1")).startswith("3")
     assert server.ask("GET", f"/sessions/{session}/executions/{execution}").json["status"] == "running"
@@ -303,25 +303,25 @@ def test_two_clients_at_once_and_one_that_is_killed(server):
     assert text_of(second.run("x")).startswith("2")
 
 
-def test_what_is_wrong_with_arguments_the_model_learns(mcp):
-    for arguments, said in (({}, "code is missing"), ({"code": 1}, "code is missing"),
-                            ({"code": "1", "timeout": 1}, "unknown argument 'timeout'"),
-                            ({"code": "1", "timeout_s": "x"}, "timeout_s must be a number"),
-                            ({"code": "1", "session": "no such"}, "session must be"),
-                            ({"code": "1", "language": "cobol"}, "cobol")):
+def test_invalid_arguments_are_errors_for_the_model(mcp):
+    for arguments, reason in (({}, "code is missing"), ({"code": 1}, "code is missing"),
+                              ({"code": "1", "timeout": 1}, "unknown argument 'timeout'"),
+                              ({"code": "1", "timeout_s": "x"}, "timeout_s must be a number"),
+                              ({"code": "1", "session": "no such"}, "session must be"),
+                              ({"code": "1", "language": "cobol"}, "cobol")):
         answer = mcp.call("run_code", **arguments)
-        assert answer["isError"] is True and said in text_of(answer), answer
-    for tool, arguments, said in (
+        assert answer["isError"] is True and reason in text_of(answer), answer
+    for tool, arguments, reason in (
             ("files", {"action": "burn"}, "action must be"),
             ("files", {"action": "read"}, "path is missing"),
             ("files", {"action": "write", "path": "a", "base64": "!"}, "base64"),
             ("output", {"handle": "out_none"}, "error"), ("session", {}, "action must be"),
             ("session", {"action": "end", "session": "nobody"}, "no live session")):
         answer = mcp.call(tool, **arguments)
-        assert answer["isError"] is True and said in text_of(answer), answer
+        assert answer["isError"] is True and reason in text_of(answer), answer
 
 
-def test_the_tools_say_what_they_are(mcp):
+def test_the_list_of_tools(mcp):
     tools = {each["name"]: each for each in mcp.ask("tools/list")["tools"]}
     assert list(tools) == ["run_code", "files", "output", "session"]
     assert len(json.dumps(list(tools.values()))) < 1800 * 4
@@ -364,14 +364,14 @@ def test_malformed_messages(server):
     assert mcp.post(mcp.message("tools/list", {"cursor": "x"}))[2]["error"]["code"] == -32602
     assert mcp.post(mcp.message("resources/read", {"uri": "reckon://files/x/y"}))[2]["error"]["code"] == -32002
     assert mcp.post(mcp.message("ping"), headers={"Origin": "http://localhost:3000"})[0] == 200
-    # A replayed id is a new request; an answer to no question is taken and dropped.
+    # A repeated id is a new request; an answer without a question is accepted and dropped.
     for _ in range(2):
         assert mcp.post({"jsonrpc": "2.0", "id": 7, "method": "ping"})[2]["result"] == {}
     assert mcp.post({"jsonrpc": "2.0", "id": "rq_nobody", "result": {}})[0] == 202
     assert mcp.ask("ping") == {}
 
 
-def test_what_a_modern_request_must_say(server):
+def test_required_members_of_a_modern_request(server):
     mcp = Mcp(server, modern=True)
 
     def refused(message, status=400, **headers):
@@ -416,7 +416,7 @@ def test_a_session_ends(server):
 
 
 def test_a_new_process_finds_the_default_session(server):
-    """The dialect keeps nothing that a client could miss."""
+    """The front process stores nothing that its successor lacks."""
     import os
     import signal
     import subprocess

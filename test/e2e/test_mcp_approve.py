@@ -1,4 +1,4 @@
-"""MCP: a person is asked before code runs and before files or variables go, where that is wanted."""
+"""MCP with approval: the user is asked before code runs and before files or sessions change."""
 import asyncio
 import json
 import threading
@@ -23,7 +23,7 @@ def server(reckon):
         yield running
 
 
-def ask(mcp, tool="run_code", answer=None, state=None, **arguments):
+def call_tool(mcp, tool="run_code", answer=None, state=None, **arguments):
     """A modern call: its result, which may be the question."""
     params = {"name": tool, "arguments": arguments}
     if answer is not None:
@@ -33,56 +33,56 @@ def ask(mcp, tool="run_code", answer=None, state=None, **arguments):
     return mcp.ask("tools/call", params)
 
 
-def test_a_modern_client_asks_and_calls_again(server):
+def test_a_modern_client_gets_a_question_and_calls_again(server):
     mcp = Mcp(server, modern=True, capabilities=CAN, name="work")
-    asked = ask(mcp, code="x = 40 + 2\nx")
-    assert asked["resultType"] == "input_required" and "content" not in asked
-    [(key, question)] = asked["inputRequests"].items()
+    outcome = call_tool(mcp, code="x = 40 + 2\nx")
+    assert outcome["resultType"] == "input_required" and "content" not in outcome
+    [(key, question)] = outcome["inputRequests"].items()
     assert key == "approve" and question["method"] == "elicitation/create"
     assert question["params"]["message"] == "Run this code?\n\nx = 40 + 2\nx"
     assert question["params"]["requestedSchema"] == {"type": "object", "properties": {}}
     assert server.ask("GET", "/sessions").json["sessions"] == []
-    state = asked["requestState"]
-    done = ask(mcp, code="x = 40 + 2\nx", answer="accept", state=state)
+    state = outcome["requestState"]
+    done = call_tool(mcp, code="x = 40 + 2\nx", answer="accept", state=state)
     assert done["resultType"] == "complete" and text_of(done).startswith("42")
-    # An answer is good for one call.
-    assert ask(mcp, code="x = 40 + 2\nx", answer="accept", state=state)["resultType"] == "input_required"
+    # An answer is valid for one call.
+    assert call_tool(mcp, code="x = 40 + 2\nx", answer="accept", state=state)["resultType"] == "input_required"
 
 
 def test_an_answer_is_about_one_call(server):
     mcp = Mcp(server, modern=True, capabilities=CAN, name="work")
-    state = ask(mcp, code="1")["requestState"]
+    state = call_tool(mcp, code="1")["requestState"]
     for arguments in ({"code": "open('/mnt/data/a', 'w')"}, {"code": "1", "language": "bash"}):
-        again = ask(mcp, answer="accept", state=state, **arguments)
+        again = call_tool(mcp, answer="accept", state=state, **arguments)
         assert again["resultType"] == "input_required" and again["requestState"] != state
-    assert ask(mcp, code="1", answer="accept", state="qu_nobody")["resultType"] == "input_required"
-    assert ask(mcp, code="1", answer="accept")["resultType"] == "input_required"
-    assert ask(mcp, code="1", state=state)["resultType"] == "input_required"
+    assert call_tool(mcp, code="1", answer="accept", state="qu_nobody")["resultType"] == "input_required"
+    assert call_tool(mcp, code="1", answer="accept")["resultType"] == "input_required"
+    assert call_tool(mcp, code="1", state=state)["resultType"] == "input_required"
     other = Mcp(server, modern=True, capabilities=CAN, name="elsewhere")
-    assert ask(other, code="1", answer="accept", state=state)["resultType"] == "input_required"
+    assert call_tool(other, code="1", answer="accept", state=state)["resultType"] == "input_required"
     assert server.ask("GET", "/sessions").json["sessions"] == []
-    assert text_of(ask(mcp, code="1", answer="accept", state=state)).startswith("1")
+    assert text_of(call_tool(mcp, code="1", answer="accept", state=state)).startswith("1")
 
 
-@pytest.mark.parametrize("answer, said", [("decline", "declined"), ("cancel", "did not approve"),
-                                          ("perhaps", "did not approve")])
-def test_what_is_not_approved_is_not_done(server, answer, said):
+@pytest.mark.parametrize("answer, reason", [("decline", "declined"), ("cancel", "did not approve"),
+                                            ("perhaps", "did not approve")])
+def test_calls_that_are_not_approved_do_not_run(server, answer, reason):
     mcp = Mcp(server, modern=True, capabilities=CAN)
-    state = ask(mcp, code="1")["requestState"]
-    refused = ask(mcp, code="1", answer=answer, state=state)
-    assert refused["isError"] is True and said in text_of(refused)
+    state = call_tool(mcp, code="1")["requestState"]
+    refused = call_tool(mcp, code="1", answer=answer, state=state)
+    assert refused["isError"] is True and reason in text_of(refused)
     assert server.ask("GET", "/sessions").json["sessions"] == []
-    assert ask(mcp, code="1", answer="accept", state=state)["resultType"] == "input_required"
+    assert call_tool(mcp, code="1", answer="accept", state=state)["resultType"] == "input_required"
 
 
-def test_what_is_asked_and_what_is_not(server):
+def test_calls_that_need_approval_and_calls_that_do_not(server):
     mcp = Mcp(server, modern=True, capabilities=CAN, name="work")
 
     def question(tool, **arguments):
-        asked = ask(mcp, tool, **arguments)
-        if asked["resultType"] == "complete":
+        outcome = call_tool(mcp, tool, **arguments)
+        if outcome["resultType"] == "complete":
             return None
-        return asked["inputRequests"]["approve"]["params"]["message"]
+        return outcome["inputRequests"]["approve"]["params"]["message"]
 
     assert question("files", action="write", path="a.txt", text="x").startswith("Write the file a.txt")
     assert question("files", action="delete", path="a.txt") == "Delete a.txt of the session?"
@@ -94,13 +94,13 @@ def test_what_is_asked_and_what_is_not(server):
                             ("output", {"handle": "out_0"}), ("run_code", {}),
                             ("files", {"action": "burn"})):
         assert question(tool, **arguments) is None, (tool, arguments)
-    # All of what is approved is shown, so code has a bound; a control of one byte takes four to show.
+    # The question shows all of the code, so its length is limited; escapes do not count towards that.
     assert question("run_code", code="ä" * 32768).endswith("\n" + "ä" * 32768)
     assert question("run_code", code="\a" * 65536).endswith("\\x07" * 65536)
-    long = ask(mcp, code="ä" * 32768 + "#")
+    long = call_tool(mcp, code="ä" * 32768 + "#")
     assert long["isError"] is True and "longer than the 64 KiB" in text_of(long)
     assert question("run_code", code="ls", language="bash") == "Run this bash code?\n\nls"
-    much = ask(mcp, "files", action="write", path="a", text="#" * 2_000_000)
+    much = call_tool(mcp, "files", action="write", path="a", text="#" * 2_000_000)
     assert much["isError"] is True and "too long to ask" in text_of(much)
 
 
@@ -117,42 +117,42 @@ def test_nothing_in_a_question_is_hidden(server, hidden, shown):
             ("files", {"action": "write", "path": hidden, "text": "x"}, f"the file {shown} of"),
             ("files", {"action": "delete", "path": hidden}, f"Delete {shown} of"),
             ("session", {"action": "end", "session": hidden}, f"End the session {shown}?")):
-        asked = ask(mcp, tool, **arguments)
-        message = asked["inputRequests"]["approve"]["params"]["message"]
+        outcome = call_tool(mcp, tool, **arguments)
+        message = outcome["inputRequests"]["approve"]["params"]["message"]
         assert words in message and not set(message) & set("\x1b\r\u202e\u2066\u200b\x9b"), message
 
 
 @pytest.mark.parametrize("modern", [False, True])
 @pytest.mark.parametrize("capabilities", [{}, {"elicitation": {"url": {}}}])
-def test_a_client_that_cannot_ask_learns_it(server, modern, capabilities):
+def test_a_client_that_cannot_ask_gets_an_error(server, modern, capabilities):
     mcp = Mcp(server, modern, capabilities)
     refused = mcp.run("1")
     assert refused["isError"] is True and "this client cannot ask" in text_of(refused)
     assert not mcp.call("session", action="list")["isError"]
 
 
-def test_a_client_can_want_it_alone(reckon):
+def test_a_client_can_request_approval_itself(reckon):
     with Server(reckon) as server:
         mcp = Mcp(server, modern=True, capabilities=CAN)
         assert text_of(mcp.run("6 * 7")).startswith("42")
         mcp.more = {"Reckon-Approve": "1"}
-        assert ask(mcp, code="1")["resultType"] == "input_required"
+        assert call_tool(mcp, code="1")["resultType"] == "input_required"
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
 @pytest.mark.parametrize("how", ["file", "environment"])
-def test_where_it_can_be_said(reckon, how):
+def test_approval_can_be_configured(reckon, how):
     config = reckon.file("reckon.ini", b"[mcp]\nmcp-approve = yes\n")
     args, env = ((("--config", config), {}) if how == "file" else ((), {"RECKON_MCP_APPROVE": "1"}))
     with Server(reckon, *args, env=env) as server:
         mcp = Mcp(server, modern=True, capabilities=CAN)
-        assert ask(mcp, code="1")["resultType"] == "input_required"
+        assert call_tool(mcp, code="1")["resultType"] == "input_required"
 
 
-def test_no_client_does_without(server):
+def test_a_client_cannot_turn_approval_off(server):
     mcp = Mcp(server, modern=True, capabilities=CAN)
     mcp.more = {"Reckon-Approve": "0"}
-    assert ask(mcp, code="1")["resultType"] == "input_required"
+    assert call_tool(mcp, code="1")["resultType"] == "input_required"
 
 
 def test_an_older_client_cancels_the_question(server):
@@ -181,7 +181,7 @@ def test_an_older_client_cancels_the_question(server):
 
 
 async def drive(transport, mode):
-    """MCP's own client: a person who runs code and deletes nothing."""
+    """MCP's own client, whose user approves code and declines deletions."""
     seen = []
 
     async def answer(_, params):
@@ -192,14 +192,14 @@ async def drive(transport, mode):
     async with sdk.Client(transport, mode=mode, elicitation_callback=answer) as client:
         ran = await client.call_tool("run_code", {"code": "open('a.txt', 'w').write('abc'); 6 * 7"})
         session = ran.structured_content["session"]
-        kept = await client.call_tool("files", {"action": "delete", "path": "a.txt", "session": session})
+        deletion = await client.call_tool("files", {"action": "delete", "path": "a.txt", "session": session})
         files = await client.call_tool("files", {"action": "list", "session": session})
-    return (ran.content[0].text[:2], kept.is_error, "declined" in kept.content[0].text,
+    return (ran.content[0].text[:2], deletion.is_error, "declined" in deletion.content[0].text,
             "a.txt" in files.content[0].text, len(seen))
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_the_sdk_asks_over_http(server, mode):
+def test_approval_with_the_sdk_over_http(server, mode):
     async def main():
         headers = {"Authorization": f"Bearer {server.key}"}
         async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
@@ -210,7 +210,7 @@ def test_the_sdk_asks_over_http(server, mode):
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_the_sdk_asks_over_stdio(reckon, mode):
+def test_approval_with_the_sdk_over_stdio(reckon, mode):
     parameters = StdioServerParameters(command=str(reckon.place.program), args=["mcp", "--approve"],
                                        env=reckon.env)
     try:
@@ -221,7 +221,7 @@ def test_the_sdk_asks_over_stdio(reckon, mode):
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
 def test_a_key_that_needs_approval(reckon):
-    """The daemon asks nobody else; no client can go without, and its successor cannot either."""
+    """Only this key and its successor need approval, and their clients cannot turn it off."""
     with Server(reckon) as server:
         env = {"RECKON_URL": f"http://127.0.0.1:{server.port}", "RECKON_API_KEY": server.key}
         made = json.loads(reckon("key", "create", "desk", "--mcp-approve", "--json", env=env).stdout)
@@ -235,15 +235,15 @@ def test_a_key_that_needs_approval(reckon):
         for key, is_asked in ((plain["key"], False), (made["key"], True), (successor["key"], True)):
             server.key = key
             for modern in (False, True):
-                deaf = Mcp(server, modern)
-                deaf.more = {"Reckon-Approve": "0"}
-                refused = deaf.run("print('ran')")
+                silent = Mcp(server, modern)
+                silent.more = {"Reckon-Approve": "0"}
+                refused = silent.run("print('ran')")
                 assert refused["isError"] is is_asked and ("cannot ask" in text_of(refused)) is is_asked
             mcp = Mcp(server, modern=True, capabilities=CAN, name="work")
-            asked = ask(mcp, code="6 * 7")
-            assert (asked["resultType"] == "input_required") is is_asked
+            outcome = call_tool(mcp, code="6 * 7")
+            assert (outcome["resultType"] == "input_required") is is_asked
             if is_asked:
-                asked = ask(mcp, code="6 * 7", answer="accept", state=asked["requestState"])
-            assert text_of(asked).startswith("42")
+                outcome = call_tool(mcp, code="6 * 7", answer="accept", state=outcome["requestState"])
+            assert text_of(outcome).startswith("42")
         server.key = admin
         assert server.ask("POST", "/keys", {"scopes": ["read"], "mcp_approve": "yes"}).status == 400

@@ -33,7 +33,7 @@ def test_every_scored_scenario_passes(reckon, revision, scenarios):
 
 
 class WithKey(http.server.BaseHTTPRequestHandler):
-    """Passes requests on with a key: the suite has none, and a task is code that runs."""
+    """A proxy that adds a key: the suite has none, but tasks run code and need one."""
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
@@ -54,9 +54,9 @@ class WithKey(http.server.BaseHTTPRequestHandler):
         pass
 
 
-# What the suite does not score, and of it what passes. Not: tasks-mrtr-input and -composition (no task
-# of ours asks for anything), tasks-status-notifications (the suite itself skips it); of
-# tasks-lifecycle and tasks-dispatch-and-envelope what needs those, or a task that fails without a result.
+# Scenarios that the suite does not score, with the checks that fail: they need a task that requests input
+# or fails without a result. Left out: tasks-mrtr-input and -composition (no task of Reckon requests
+# input), tasks-status-notifications (the suite itself skips it).
 UNSCORED = {
     "tasks-capability-negotiation": set(), "tasks-wire-fields": set(), "tasks-request-state-removal": set(),
     "tasks-request-headers": set(), "tasks-required-task-error": set(),
@@ -83,7 +83,7 @@ def test_scenarios_of_tasks(reckon):
         proxy.shutdown()
 
 
-def test_the_fixtures_are_nowhere_else(reckon):
+def test_without_the_fixtures_a_key_is_needed(reckon):
     with Server(reckon) as server:
         answer = server.ask("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
                             {"Content-Type": "application/json"}, key=False, prefix="")

@@ -1,4 +1,4 @@
-"""Folders of the host that a model asks for through `reckon mcp`: who is asked, what is never asked for."""
+"""Folders of the host that a model requests through `reckon mcp`: the questions, and what is always refused."""
 import json
 import os
 
@@ -16,7 +16,7 @@ READ = "print(open('/mnt/project/a.txt').read())"
 
 @pytest.fixture
 def home(reckon):
-    """The home folder of a person, with a project."""
+    """The home folder of a user, with a project."""
     folder = reckon.work / "home"
     (folder / "project" / "inner").mkdir(parents=True)
     (folder / "project" / "a.txt").write_text("of the person")
@@ -26,7 +26,7 @@ def home(reckon):
 
 
 def start(reckon, home, *answers, capabilities=None, **more):
-    """A client whose person gives these answers, and would fail at one more question."""
+    """A client whose user gives these answers; a further question would fail."""
     left = list(answers)
     client = Stdio(reckon, *more.pop("args", ()), answer=lambda _: left.pop(0),
                    env={"HOME": str(home), **more.pop("env", {})}, **more)
@@ -39,7 +39,7 @@ def mount(client, path, **more):
                                      "arguments": {"action": "mount", "path": str(path), **more}})
 
 
-def test_a_person_grants_a_folder_for_reading(reckon, home):
+def test_the_user_grants_a_folder_for_reading(reckon, home):
     client = start(reckon, home, ACCEPT)
     granted = mount(client, "~/project")
     assert not granted["isError"], granted
@@ -47,17 +47,17 @@ def test_a_person_grants_a_folder_for_reading(reckon, home):
     [question] = client.questions
     assert question["message"].startswith(f"Let code read the folder\n\n{home}/project\n\nof this computer?")
     assert "(Asked for as ~/project)" in question["message"] and question["mode"] == "form"
-    # The default session is the one that sees it, and keeps what it has.
+    # The default session has the folder.
     assert text_of(client.run(READ)).startswith("of the person")
     wrote = client.run("try: open('/mnt/project/new', 'w')\nexcept OSError as error: print(error.strerror)")
     assert "Read-only file system" in text_of(wrote) and not (home / "project/new").exists()
-    # Asked once.
+    # The question is asked once.
     again = mount(client, home / "project")
     assert not again["isError"] and "as before" in text_of(again) and len(client.questions) == 1
     assert client.close() == 0
 
 
-def test_a_session_that_was_there_is_left_alone(reckon, home):
+def test_an_existing_session_does_not_get_the_folder(reckon, home):
     client = start(reckon, home, ACCEPT, ACCEPT, ACCEPT)
     client.run("x = 41")
     granted = mount(client, home / "project")
@@ -66,7 +66,7 @@ def test_a_session_that_was_there_is_left_alone(reckon, home):
     assert text_of(client.run("x + 1")).startswith("42")
     assert "FileNotFoundError" in text_of(client.run(READ))
     assert text_of(client.run(READ, session=other)).startswith("of the person")
-    # For writing it is another question, and code is asked about from then on.
+    # Writing is another question, and code in that session needs approval.
     written = mount(client, home / "project", write=True)
     assert f"[/mnt/project-2 is the host's folder {home}/project, also for writing]" in text_of(written)
     assert client.questions[1]["message"].startswith("Let code read AND CHANGE the folder")
@@ -84,7 +84,7 @@ def test_a_refusal_is_remembered(reckon, home):
         again = mount(client, path, **more)
         assert again["isError"] and "not asked again" in text_of(again)
     assert len(client.questions) == 1
-    # A folder in it is another one; a question that nobody answered can be put again.
+    # A folder inside is another question; a question without an answer can be asked again.
     cancelled = mount(client, home / "project/inner", write=True)
     assert cancelled["isError"] and "did not answer" in text_of(cancelled)
     assert "declined" in text_of(mount(client, home / "project/inner", write=True))
@@ -93,7 +93,7 @@ def test_a_refusal_is_remembered(reckon, home):
     assert len(client.questions) == 4 and client.close() == 0
 
 
-def test_what_nobody_is_asked_for(reckon, home):
+def test_folders_that_are_refused_without_a_question(reckon, home):
     for name in (".ssh", ".config/secret", "project/.git", "with keys/.ssh"):
         (home / name).mkdir(parents=True)
     (home / "keys").symlink_to(".ssh")
@@ -103,7 +103,7 @@ def test_what_nobody_is_asked_for(reckon, home):
     (home / os.fsdecode(b"\xff\xfe")).mkdir()
     client = start(reckon, home)
     client.run("1")
-    for path, said in (
+    for path, reason in (
             ("/", "whole computer"), ("/..", "whole computer"), ("~/proc/../..", ""), ("~", "home folder"),
             (home.parent, "home folder"), ("~/project/..", "home folder"), ("~/.ssh", "hidden"),
             ("~/keys", "hidden"), ("~/project/../keys", "hidden"), ("~/.config/secret", "hidden"),
@@ -116,7 +116,7 @@ def test_what_nobody_is_asked_for(reckon, home):
             ("~/a\nb", "could not see"), ("~/a\u202eb", "could not see"), ("~/\u200b", "could not see"),
             ("~/a\x1b[2J", "could not see"), ("~/a\0b", "missing")):
         refused = mount(client, path)
-        assert refused["isError"] and said in text_of(refused), (path, refused)
+        assert refused["isError"] and reason in text_of(refused), (path, refused)
     assert "path is missing" in text_of(client.ask(
         "tools/call", {"name": "session", "arguments": {"action": "mount"}}))
     assert client.questions == [] and client.close() == 0
@@ -131,7 +131,7 @@ def test_the_real_path_is_shown(reckon, home):
     assert client.close() == 0
 
 
-def test_nothing_in_what_was_asked_for_is_hidden(reckon, home):
+def test_hidden_characters_of_the_requested_path_are_escaped(reckon, home):
     (home / "a\u202eb\x1b[8m\nc").symlink_to("project/inner")
     client = start(reckon, home, DECLINE)
     mount(client, "~/a\u202eb\x1b[8m\nc")
@@ -139,8 +139,7 @@ def test_nothing_in_what_was_asked_for_is_hidden(reckon, home):
     assert client.close() == 0
 
 
-def test_a_folder_that_another_took_the_place_of(reckon, home):
-    """Between the question and the answer."""
+def test_a_folder_that_is_replaced_before_the_answer_is_refused(reckon, home):
     def swap(_):
         (home / "project/inner").rmdir()
         (home / "project/inner").symlink_to(home)
@@ -154,7 +153,7 @@ def test_a_folder_that_another_took_the_place_of(reckon, home):
     assert client.close() == 0
 
 
-def test_roots_bound_what_can_be_asked_for(reckon, home):
+def test_roots_limit_the_folders(reckon, home):
     (home / "out").mkdir()
     client = start(reckon, home, ACCEPT, capabilities={**CAN_ASK, "roots": {}},
                    roots=["http://x/", "file://", f"file://{home}/pro%6Aect", "file:///%zz"])
@@ -175,21 +174,21 @@ def modern(client, arguments, capabilities=None, **params):
 
 def test_a_modern_client_calls_again(reckon, home):
     client = Stdio(reckon, env={"HOME": str(home)})
-    wish = {"action": "mount", "path": "~/project"}
-    first = modern(client, wish)
+    request = {"action": "mount", "path": "~/project"}
+    first = modern(client, request)
     assert first["resultType"] == "input_required" and first["inputRequests"]["folder"][
         "method"] == "elicitation/create"
     state = first["requestState"]
     yes = {"folder": ACCEPT}
-    # Of another folder, another way to use it, or another question: it is asked again.
-    for arguments, other in (({**wish, "path": "~/project/inner"}, state), ({**wish, "write": True}, state),
-                             (wish, "fo_" + "0" * 26), (wish, None)):
+    # An answer about another folder, for writing, or to another question does not count.
+    for arguments, other in (({**request, "path": "~/project/inner"}, state), ({**request, "write": True}, state),
+                             (request, "fo_" + "0" * 26), (request, None)):
         more = {"requestState": other} if other else {}
         assert modern(client, arguments, inputResponses=yes, **more)["resultType"] == "input_required"
-    granted = modern(client, wish, inputResponses=yes, requestState=state)
+    granted = modern(client, request, inputResponses=yes, requestState=state)
     assert not granted["isError"] and "for reading alone" in text_of(granted)
-    # An answer is good once.
-    assert "as before" in text_of(modern(client, wish, inputResponses=yes, requestState=state))
+    # An answer is valid once.
+    assert "as before" in text_of(modern(client, request, inputResponses=yes, requestState=state))
     inner = {"action": "mount", "path": "~/project/inner"}
     state = modern(client, inner)["requestState"]
     assert modern(client, inner, inputResponses={"folder": DECLINE}, requestState=state)["isError"]
@@ -200,29 +199,29 @@ def test_a_modern_client_calls_again(reckon, home):
 def test_a_modern_client_with_roots_is_asked_twice(reckon, home):
     client = Stdio(reckon, env={"HOME": str(home)})
     can = {**CAN_ASK, "roots": {}}
-    wish = {"action": "mount", "path": "~/project"}
-    first = modern(client, wish, can)
+    request = {"action": "mount", "path": "~/project"}
+    first = modern(client, request, can)
     assert first["inputRequests"]["folder"]["method"] == "roots/list"
     roots = {"folder": {"roots": [{"uri": f"file://{home}/project"}]}}
-    second = modern(client, wish, can, inputResponses=roots, requestState=first["requestState"])
+    second = modern(client, request, can, inputResponses=roots, requestState=first["requestState"])
     assert second["inputRequests"]["folder"]["method"] == "elicitation/create"
     assert second["requestState"] != first["requestState"]
-    # What answers the first question does not answer the second.
-    third = modern(client, wish, can, inputResponses={"folder": ACCEPT}, requestState=first["requestState"])
+    # The state of the first question does not answer the second.
+    third = modern(client, request, can, inputResponses={"folder": ACCEPT}, requestState=first["requestState"])
     assert third["inputRequests"]["folder"]["method"] == "roots/list"
-    done = modern(client, wish, can, inputResponses={"folder": ACCEPT}, requestState=second["requestState"])
+    done = modern(client, request, can, inputResponses={"folder": ACCEPT}, requestState=second["requestState"])
     assert not done["isError"] and client.close() == 0
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
-def test_many_questions_and_answers_to_none(reckon, home):
+def test_many_questions_and_answers_without_a_question(reckon, home):
     client = Stdio(reckon, answer=lambda _: None, env={"HOME": str(home)})
     client.initialize(CAN_ASK)
     client.send({"jsonrpc": "2.0", "id": "fo_" + "0" * 26, "result": ACCEPT})
     waiting = [client.begin("tools/call", {"name": "session", "arguments": {
         "action": "mount", "path": "~/project"}}) for _ in range(8)]
     assert "too many questions" in text_of(mount(client, "~/project"))
-    # One that is cancelled has no answer, and makes room.
+    # A cancelled call has no answer and makes room for another one.
     client.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": waiting[0]}})
     last = client.begin("tools/call", {"name": "session", "arguments": {
         "action": "mount", "path": "~/project/inner"}})
@@ -233,7 +232,7 @@ def test_many_questions_and_answers_to_none(reckon, home):
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
-def test_who_cannot_ask_gets_none(reckon, home):
+def test_clients_that_cannot_ask_get_no_folders(reckon, home):
     def actions(client):
         [tool] = [each for each in client.ask("tools/list")["tools"] if each["name"] == "session"]
         return tool["inputSchema"]["properties"]["action"]["enum"]
@@ -249,7 +248,7 @@ def test_who_cannot_ask_gets_none(reckon, home):
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
-def test_no_other_daemon_gives_any(reckon, home):
+def test_only_a_private_daemon_grants_folders(reckon, home):
     with Server(reckon) as server:
         for modern_era in (False, True):
             mcp = Mcp(server, modern_era, capabilities=CAN_ASK)

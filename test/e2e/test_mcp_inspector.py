@@ -1,5 +1,5 @@
-"""MCP's inspector drives every tool by its command: each call is a client of its own, of a session with a
-name."""
+"""The command of MCP's inspector drives every tool: each call is a client of its own, of a session with
+a name."""
 import json
 import os
 import re
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
 
 
 class Inspector:
-    """`where`: the server, as words of its command."""
+    """`where`: the server, as options of the inspector."""
 
     def __init__(self, reckon, where, era="legacy"):
         self.words = [node(), str((MODULES / ".bin/mcp-inspector").resolve()), "--cli", *where,
@@ -34,8 +34,8 @@ class Inspector:
 
     @staticmethod
     def result(process):
-        text, said = process.communicate(timeout=120)
-        assert text, said
+        text, err = process.communicate(timeout=120)
+        assert text, err
         return json.loads(text)
 
     def call(self, tool, **arguments):
@@ -56,7 +56,7 @@ def over_http(reckon, server, era):
 
 
 def over_stdio(reckon, era):
-    # It hands on little of its environment, and a daemon of these tests is to be found.
+    # The inspector passes on little of its environment, but `reckon mcp` must find this test's daemon.
     return Inspector(reckon, [
         "/usr/bin/env", *(f"{name}={value}" for name, value in reckon.env.items()),
         str(reckon.place.program), "mcp", "-s", "work"], era)
@@ -69,7 +69,7 @@ def end_daemon(reckon):
 
 
 def count(inspector, pairs):
-    """Two calls at once, more than once: what each reads is what the one before has written."""
+    """Pairs of concurrent calls run one after the other, so no increment is lost."""
     inspector.run("x = 0")
     for _ in range(pairs):
         for process in [inspector.begin("run_code", code="x += 1") for _ in range(2)]:
@@ -103,15 +103,15 @@ def time_out(inspector):
 
 
 def flood(inspector):
-    """100 MB, of which the model gets the ends, and may read what is between."""
-    told = inspector.run("line = 'y' * 65535\nfor _ in range(1600): print(line)")
-    assert not told["isError"] and len(text_of(told)) < 20000
-    handle = told["structuredContent"]["outputs"][0]
+    """Of 100 MB the model gets an excerpt, and can read the rest."""
+    result = inspector.run("line = 'y' * 65535\nfor _ in range(1600): print(line)")
+    assert not result["isError"] and len(text_of(result)) < 20000
+    handle = result["structuredContent"]["outputs"][0]
     assert "yyyy" in text_of(inspector.call("output", handle=handle, offset=40000, length=1024))
 
 
 def cancel(inspector):
-    """Whoever goes ends the code, and what waits behind it goes on."""
+    """A killed client cancels its code, and the call that waits behind it runs."""
     inspector.run("x = 41")
     endless = inspector.begin("run_code", code="open('begun', 'w')\nwhile True: pass")
     while "begun" not in text_of(inspector.call("files", action="list")):
@@ -122,7 +122,7 @@ def cancel(inspector):
     endless.communicate()
 
 
-def test_it_drives_every_tool_over_http(reckon):
+def test_every_tool_over_http(reckon):
     with Server(reckon) as server:
         inspector = over_http(reckon, server, "modern")
         count(inspector, 4)
@@ -134,7 +134,7 @@ def test_it_drives_every_tool_over_http(reckon):
         assert "ended" in text_of(inspector.call("session", action="end"))
 
 
-def test_it_drives_every_tool_over_stdio(reckon):
+def test_every_tool_over_stdio(reckon):
     """Each call starts a `reckon mcp` of its own, of one session and one private daemon."""
     try:
         inspector = over_stdio(reckon, "legacy")
@@ -151,15 +151,15 @@ def test_it_drives_every_tool_over_stdio(reckon):
         end_daemon(reckon)
 
 
-def test_a_call_whose_inspector_goes_is_cancelled(reckon):
-    """Of 2026-07-28: closing the connection is what cancels."""
+def test_a_call_is_cancelled_with_its_connection(reckon):
+    """In revision 2026-07-28, closing the connection cancels the call."""
     with Server(reckon) as server:
         cancel(over_http(reckon, server, "modern"))
 
 
 @pytest.mark.parametrize("era", ["legacy", "modern"])
-def test_what_it_prints(reckon, era):
+def test_the_inspector_prints_the_result(reckon, era):
     with Server(reckon) as server:
         done = over_http(reckon, server, era).begin("run_code", code="6 * 7")
-        text, said = done.communicate(timeout=120)
-        assert done.returncode == 0 and re.search(r'"text": "42', text), said
+        text, err = done.communicate(timeout=120)
+        assert done.returncode == 0 and re.search(r'"text": "42', text), err

@@ -1,4 +1,4 @@
-"""Folders of the host that `reckon mcp --mount` grants: what is seen, what is written, what is refused."""
+"""Folders of the host that `reckon mcp --mount` grants: reading, writing, and what is refused."""
 import json
 import os
 import pathlib
@@ -18,7 +18,7 @@ ACCEPT, DECLINE = ({"action": each, "content": {}} for each in ("accept", "decli
 
 @pytest.fixture
 def project(reckon):
-    """A folder of the user's own, with a neighbour that nobody granted."""
+    """A folder of the user, next to a file that is not granted."""
     folder = reckon.work / "home" / "project"
     folder.mkdir(parents=True)
     (folder / "a.txt").write_text("granted")
@@ -56,7 +56,7 @@ print(sorted(os.listdir('/mnt')))
 """
 
 
-def test_a_folder_is_there_for_reading(reckon, project):
+def test_a_folder_is_mounted_for_reading(reckon, project):
     client = start(reckon, project)
     shown = client.run(LOOK % str(project.parent / "secret.txt"))
     text = text_of(shown)
@@ -66,7 +66,7 @@ def test_a_folder_is_there_for_reading(reckon, project):
     assert lines[1:4] == [str(["FileNotFoundError"] * 4), "OSError OSError",
                           "['data', 'project']"], text
     assert (project / "a.txt").read_text() == "granted" and not (project / "new").exists()
-    # It is said once; further sessions of this client have it, too.
+    # The notice comes once; a further session of this client has the folder and the notice, too.
     assert "[/mnt/project is" not in text_of(client.run("1"))
     new = client.ask("tools/call", {"name": "session", "arguments": {"action": "new"}})
     other = new["structuredContent"]["session"]
@@ -74,7 +74,7 @@ def test_a_folder_is_there_for_reading(reckon, project):
     assert "granted" in text_of(client.run("print(open('/mnt/project/a.txt').read())", session=other))
     [mount] = sessions(reckon)[other]["mounts"]
     assert mount == {"target": "/mnt/project", "source": str(project), "writable": False}
-    # Both end with the program that granted it, however that ends.
+    # Both sessions end with the program that granted the folder, even if it is killed.
     os.kill(client.process.pid, signal.SIGKILL)
     client.process.wait(60)
     while {each["status"] for each in sessions(reckon).values()} != {"closed"}:
@@ -82,7 +82,7 @@ def test_a_folder_is_there_for_reading(reckon, project):
     assert sessions(reckon)[other]["mounts"] == []
 
 
-def test_writing_is_granted_and_asked_about(reckon, project):
+def test_code_needs_approval_with_a_writable_folder(reckon, project):
     answers = [ACCEPT, DECLINE]
     client = start(reckon, f"{project}:/mnt/work:rw", capabilities={"elicitation": {}},
                    answer=lambda _: answers.pop(0))
@@ -93,14 +93,14 @@ def test_writing_is_granted_and_asked_about(reckon, project):
     assert declined["isError"] and "declined" in text_of(declined) and not (project / "never").exists()
     assert client.questions[0]["message"].startswith(f"Run this code?\n\n{write}")
     assert "can change files in the folders" in client.questions[0]["message"]
-    # Nothing else is asked about.
+    # Other tools need no approval.
     assert not client.ask("tools/call", {"name": "files", "arguments": {
         "action": "write", "path": "x", "text": ""}})["isError"]
     assert len(client.questions) == 2 and client.close() == 0
 
 
-def test_writing_where_nobody_can_be_asked(reckon, project):
-    """The person granted it in the configuration; with --approve a client has to ask."""
+def test_writing_with_clients_that_cannot_ask(reckon, project):
+    """The user granted writing with --mount, so code runs; with --approve the client must be able to ask."""
     client = start(reckon, f"{project}:rw")
     assert not client.run("open('/mnt/project/new', 'w').write('x')")["isError"]
     assert client.close() == 0 and (project / "new").read_text() == "x"
@@ -123,16 +123,16 @@ NOT_GRANTED = [
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
-def test_what_is_not_granted(reckon, project):
+def test_folders_that_are_refused(reckon, project):
     home = project.parent
     (home / "rooted").symlink_to("/")
     (home / "data").mkdir()
     reckon("session", "ls")
     config = home / "config.json"
-    for spec, said in NOT_GRANTED:
+    for spec, reason in NOT_GRANTED:
         spec = spec.format(home=home, state=reckon.state)
         done = reckon("mcp", "--mount", spec, env={"HOME": str(home)})
-        assert done.status != 0 and said in done.stderr.decode(), (spec, done)
+        assert done.status != 0 and reason in done.stderr.decode(), (spec, done)
     for spec in ("/", f"{home}:rw", str(home / "nowhere")):
         done = reckon("mcp", "install", "--client", "cursor", "--config", config, "--mount", spec,
                       env={"HOME": str(home)})
@@ -141,7 +141,7 @@ def test_what_is_not_granted(reckon, project):
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
-def test_two_at_one_place_and_too_many(reckon, project):
+def test_two_folders_at_one_path_and_too_many_folders(reckon, project):
     other = project.parent / "other" / "project"
     other.mkdir(parents=True)
     done = reckon("mcp", "--mount", project, "--mount", other)
@@ -150,8 +150,8 @@ def test_two_at_one_place_and_too_many(reckon, project):
     assert done.status == 2 and b"at most 8" in done.stderr
 
 
-def test_a_folder_that_another_took_the_place_of(reckon, project):
-    """Code that can write to one granted folder cannot turn another into one that nobody granted."""
+def test_a_granted_folder_that_is_replaced_is_refused(reckon, project):
+    """Code that can write to one granted folder cannot replace another by a folder that is not granted."""
     inner = project / "inner"
     inner.mkdir()
     os.chown(inner, reckon.place.user.uid, reckon.place.user.gid)
@@ -175,7 +175,7 @@ def test_only_a_private_daemon_mounts(reckon, project):
             done = reckon("mcp", "--mount", project, *more,
                           env={"RECKON_URL": url, "RECKON_API_KEY": server.key})
             assert done.status == 2 and b"mounts no folders of this computer" in done.stderr
-        # Whoever knows the id of a grant that is there gets nothing of another daemon.
+        # The id of an existing grant is not valid for another daemon.
         client = start(reckon, project)
         assert not client.run("1")["isError"]
         [grant] = runtime(reckon).glob("grant-gr_*")
@@ -205,8 +205,8 @@ def create(reckon, grant):
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
-def test_grants_that_nobody_holds(reckon, project):
-    """Of a process that ended, of nobody, and files that only look like one."""
+def test_invalid_grants_are_refused(reckon, project):
+    """Copies of a grant, links to it, and ids without a grant are refused; the grant itself is accepted."""
     client = start(reckon, project)
     client.run("1")
     folder = runtime(reckon)
@@ -230,7 +230,7 @@ def test_grants_that_nobody_holds(reckon, project):
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
-def test_a_session_of_a_name_and_the_folders(reckon, project):
+def test_a_named_session_without_the_folders_is_refused(reckon, project):
     plain = Stdio(reckon, "-s", "work")
     plain.initialize()
     plain.run("x = 1")
@@ -246,7 +246,7 @@ def test_a_session_of_a_name_and_the_folders(reckon, project):
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
-def test_folders_are_back_after_a_crash_of_the_daemon(reckon, project):
+def test_folders_are_mounted_again_after_a_crash_of_the_daemon(reckon, project):
     client = start(reckon, project)
     client.run("open('kept', 'w').write('1')")
     private_daemon.end(reckon, signal.SIGKILL)
@@ -256,7 +256,7 @@ def test_folders_are_back_after_a_crash_of_the_daemon(reckon, project):
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
-def test_install_writes_it_down(reckon, project):
+def test_install_writes_the_folders_to_the_configuration(reckon, project):
     config = project.parent / "config.json"
     done = reckon("mcp", "install", "--client", "cursor", "--config", config, "--mount",
                   f"{project}/../project:/mnt/p:rw", "--mount", project, "--approve")

@@ -1,4 +1,4 @@
-"""MCP up to 2025-11-25: a stream that broke off is taken up again with the id of its last event."""
+"""MCP up to 2025-11-25: a client resumes a broken stream with the id of its last event."""
 import base64
 import json
 import os
@@ -55,7 +55,7 @@ class Stream:
 
 
 def begin(mcp, code=WAITS):
-    """A call whose stream breaks off when it has told of its first line."""
+    """A call whose stream ends after the progress of its first line."""
     message = mcp.message("tools/call", {"name": "run_code", "arguments": {"code": code}}, "t")
     stream = Stream(mcp, "POST", message)
     prime, first = stream.next(), stream.next()
@@ -79,31 +79,31 @@ def end_front(server):
         time.sleep(0.01)
 
 
-def said(events):
+def messages_of(events):
     return [message["params"]["message"] for _, message in events[:-1]]
 
 
-def test_what_was_missed_comes_again_and_the_rest(server):
+def test_a_resumed_stream_repeats_missed_events_and_continues(server):
     mcp = Mcp(server)
     number, prime, first = begin(mcp)
     stream = resume(mcp, prime)
     again = stream.next()
-    # It is the same event, and the one after it is not there yet.
+    # It is the same event; the next one does not exist yet.
     assert again[0] == first and again[1]["params"] == {"progressToken": "t", "progress": 1, "message": "one\n"}
     mcp.call("files", action="write", path="go", text="")
     rest = stream.rest()
-    assert said(rest) == ["two\n"] and rest[0][1]["params"]["progress"] == 2
+    assert messages_of(rest) == ["two\n"] and rest[0][1]["params"]["progress"] == 2
     assert rest[-1][1]["id"] == number and text_of(rest[-1][1]["result"]).startswith("one\ntwo\n")
-    # From wherever it is asked for, also when all is over, and by another process of the dialect.
+    # A stream resumes after any event, also when the call has ended, and from a new front process.
     end_front(server)
-    assert said(resume(mcp, first).rest()) == ["two\n"]
+    assert messages_of(resume(mcp, first).rest()) == ["two\n"]
     ended = resume(mcp, rest[0][0]).rest()
-    assert said(ended) == [] and ended[-1][1] == rest[-1][1]
+    assert messages_of(ended) == [] and ended[-1][1] == rest[-1][1]
     assert "42" in text_of(ended[-1][1]["result"])
 
 
-def test_the_stream_of_a_task_goes_on(server):
-    """tasks/result ends with its own answer, wherever its stream is taken up again."""
+def test_the_stream_of_a_task_resumes(server):
+    """tasks/result ends with its own answer, whichever event its stream resumes after."""
     mcp = Mcp(server)
     task = mcp.ask("tools/call", {"name": "run_code", "arguments": {"code": WAITS}, "task": {}})["task"]["taskId"]
     message = mcp.message("tasks/result", {"taskId": task}, "t")
@@ -114,14 +114,14 @@ def test_the_stream_of_a_task_goes_on(server):
     again = resume(mcp, prime[0])
     assert again.next() == first
     mcp.call("files", action="write", path="go", text="")
-    told, status, result = again.rest()
-    assert told[1]["params"] == {"progressToken": "t", "progress": 2, "message": "two\n"}
+    progress, status, result = again.rest()
+    assert progress[1]["params"] == {"progressToken": "t", "progress": 2, "message": "two\n"}
     assert status[1]["method"] == "notifications/tasks/status" and status[1]["params"]["status"] == "completed"
     assert result[1]["id"] == message["id"] and "42" in text_of(result[1]["result"])
     assert result[1]["result"]["_meta"]["io.modelcontextprotocol/related-task"] == {"taskId": task}
-    # When all is over, after each of its events, by another process of the dialect.
+    # When the task has ended, after each of its events, from a new front process.
     end_front(server)
-    for event, left in ((first[0], 3), (told[0], 2), (status[0], 2)):
+    for event, left in ((first[0], 3), (progress[0], 2), (status[0], 2)):
         rest = resume(mcp, event).rest()
         assert len(rest) == left and rest[-1][1] == result[1]
     session, execution = task.split("/")
@@ -149,7 +149,7 @@ def b64(text):
     return base64.b64encode(text.encode()).decode()
 
 
-def test_ids_that_nobody_was_given(server):
+def test_invalid_ids_of_events(server):
     mcp = Mcp(server)
     _, prime, _ = begin(mcp)
     session, execution = prime.split(".")[:2]
@@ -162,7 +162,7 @@ def test_ids_that_nobody_was_given(server):
         assert resume(mcp, bad).status == 400, bad
     for unknown in (f"se_0.ex_0.0.0.{b64('1')}.", f"{session}.ex_0.0.0.{b64('1')}."):
         assert resume(mcp, unknown).status == 404
-    # As far as the key goes, and no further.
+    # A resumed stream needs a key of the tenant and valid headers.
     stranger = server.ask("POST", "/tenants", {"name": "other"}).json
     key = server.ask("POST", "/keys", {"tenant": stranger["id"], "scopes": ["execute", "read"]}).json
     assert resume(mcp, prime, Authorization=f"Bearer {key['key']}").status == 404
@@ -176,8 +176,8 @@ def test_ids_that_nobody_was_given(server):
         assert resume(mcp, prime, **{"MCP-Protocol-Version": version}).status == 405
 
 
-def test_what_has_no_ids(server):
-    """Clients that would take an event without data for a message, and those that call again."""
+def test_events_without_ids(server):
+    """Older clients would take an event without data for a message; modern clients repeat the call instead."""
     modern = Mcp(server, modern=True)
     message = modern.message("tools/call", {"name": "run_code", "arguments": {"code": "print(1)"}}, "t")
     assert [event for event, _ in Stream(modern, "POST", message).rest()] == [None, None]
@@ -190,7 +190,7 @@ def test_what_has_no_ids(server):
 
 
 @pytest.mark.parametrize("version", ["v1", "v2"])
-def test_typescript_takes_it_up_again(reckon, server, version):
+def test_the_typescript_sdk_resumes(reckon, server, version):
     done = subprocess.run([node(), str(CLIENT), version, str(MODULES), str(server.port), server.key],
                           env=reckon.env, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr

@@ -36,7 +36,7 @@ def look(encoded):
 
 
 async def cancel(run):
-    """A call that its client gives up when it has told of its first line."""
+    """A call that its client cancels after the first progress."""
     begun = asyncio.Event()
 
     async def on_progress(*_):
@@ -86,7 +86,7 @@ async def drive(client):
         file = (await client.read_resource(str(link.uri))).contents[0].text
         late = await run("while True: pass", {"timeout_s": 0.5})
         cancelled = await cancel(run)
-        kept = text(await run("print(x)")).split("\n")[0]
+        counted_again = text(await run("print(x)")).split("\n")[0]
         flood = await run("line = 'y' * 65535\nfor _ in range(1600): print(line)")
         crash = await run("import os\nos.kill(os.getpid(), 9)")
         after = text(await run("print('x' in globals())")).split("\n")
@@ -95,7 +95,7 @@ async def drive(client):
                 "page": text(page)[:5],
                 "figure": look(next(each.data for each in drawn.content if each.type == "image")),
                 "file": file, "late": [late.is_error, late.structured_content["status"]],
-                "cancelled": cancelled, "kept": kept,
+                "cancelled": cancelled, "kept": counted_again,
                 "flood": [flood.is_error, len(text(flood)) < 20000,
                           len(flood.structured_content["outputs"]) > 0],
                 "crash": [crash.is_error, crash.structured_content["status"]],

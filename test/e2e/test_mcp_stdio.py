@@ -18,7 +18,7 @@ def test_an_older_client(reckon):
     assert client.initialize()["protocolVersion"] == LEGACY
     assert not client.run("x = 20")["isError"]
     assert text_of(client.run("x + 1")).startswith("21")
-    # Several at once, answered as they end; one of them is cancelled and has no answer.
+    # Several calls at once; one of them is cancelled and gets no answer.
     slow = client.begin("tools/call", {"name": "run_code", "arguments": {
         "code": "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.01)"},
         "_meta": {"progressToken": "p"}})
@@ -58,8 +58,8 @@ def test_a_modern_client(reckon):
 
 
 @pytest.mark.parametrize("as_user", ["root"], indirect=True)
-def test_a_fast_answer_is_not_kept_back(reckon):
-    """One that has come before the bridge begins to wait for more."""
+def test_a_fast_answer_is_not_delayed(reckon):
+    """An answer may arrive before the bridge starts to wait for it."""
     client = Stdio(reckon)
     client.initialize()
     late = 0
@@ -75,7 +75,7 @@ def sessions(reckon):
 
 
 def test_a_session_by_its_name(reckon):
-    """It is there for the next client, of whichever era."""
+    """The next client finds the session, whatever its revision of the protocol."""
     first = Stdio(reckon, "-s", "work")
     first.initialize()
     session = first.run("x = 5")["structuredContent"]["session"]
@@ -92,7 +92,7 @@ def test_a_session_by_its_name(reckon):
     assert bad.status == 2 and b"expected a name" in bad.stderr
 
 
-def test_what_is_no_message_has_an_answer(reckon):
+def test_invalid_messages_get_an_error(reckon):
     client = Stdio(reckon)
     client.process.stdin.write(b"{\n")
     client.process.stdin.flush()
@@ -130,7 +130,7 @@ def test_doctor_calls_every_tool(reckon):
 
 
 def put(reckon, path, text):
-    """A file of the user's own."""
+    """Writes a file that belongs to the user."""
     path.write_text(text)
     os.chown(path, reckon.place.user.uid, reckon.place.user.gid)
 
@@ -163,8 +163,8 @@ PLACES = {"claude-code": (".claude.json", "mcpServers"), "cursor": (".cursor/mcp
 
 
 @pytest.mark.parametrize("client", PLACES)
-def test_each_client_has_its_place(reckon, client):
-    """Folders that are not there are made; what was taken out leaves nothing but an empty list."""
+def test_each_client_has_its_configuration_file(reckon, client):
+    """Missing folders are created; uninstall leaves an empty list of servers."""
     name, key = PLACES[client]
     home = reckon.work / "home"
     home.mkdir()
@@ -181,7 +181,7 @@ def test_each_client_has_its_place(reckon, client):
     assert json.loads((home / f"{name}.before-reckon").read_text()) == written
 
 
-KEPT = """\
+COMMENTED = """\
 \ufeff// of the person
 {
 \t/* two, /* not nested */
@@ -194,30 +194,31 @@ KEPT = """\
 """
 
 
-def test_all_else_stays_as_it_was_written(reckon):
-    """Comments, order, numbers, commas behind the last member; what the person added to the entry, too."""
+def test_install_changes_nothing_but_its_entry(reckon):
+    """Comments, order, numbers and trailing commas stay; so does what the user added to the entry."""
     path = reckon.work / "config.json"
-    put(reckon, path, KEPT)
+    put(reckon, path, COMMENTED)
     done = reckon("mcp", "install", "--client", "vscode", "--config", path)
     assert done.status == 0, done
-    assert path.read_text().startswith(KEPT[:KEPT.index('"last": 1.50') + 12] + ',\n\t"servers": {')
-    put(reckon, path, KEPT)
+    assert path.read_text().startswith(COMMENTED[:COMMENTED.index('"last": 1.50') + 12] + ',\n\t"servers": {')
+    put(reckon, path, COMMENTED)
     done = reckon("mcp", "install", "--client", "cursor", "--config", path)
     assert done.status == 0 and b'+ \t\t"reckon": {' in done.stdout, done
     text = path.read_text()
     start = text.index(',\n\t\t"reckon": {')
     end = text.index("\n\t\t}", start) + 4
-    assert text[:start] + text[end:] == KEPT and text.endswith(KEPT[-len(', // it\n\t},\n\t"last": 1.50,\n}\n'):])
+    assert text[:start] + text[end:] == COMMENTED and text.endswith(
+        COMMENTED[-len(', // it\n\t},\n\t"last": 1.50,\n}\n'):])
     put(reckon, path, text.replace('"type": "stdio"', '"env": {"A": "b"}, "type": "stdio"'))
     done = reckon("mcp", "install", "--client", "cursor", "--config", path, "--approve")
     assert done.status == 0 and '"env": {\n\t\t\t\t"A": "b"' in path.read_text()
     assert '"--approve"' in path.read_text()
     assert reckon("mcp", "uninstall", "--client", "cursor", "--config", path).status == 0
-    assert path.read_text() == KEPT
+    assert path.read_text() == COMMENTED
     assert b"needs no change" in reckon("mcp", "uninstall", "--client", "cursor", "--config", path).stdout
 
 
-def test_shapes_of_a_configuration(reckon):
+def test_formats_of_a_configuration(reckon):
     path = reckon.work / "config.json"
     for text in ("", "  \n", "{}", '{"mcpServers": {}}', '{"mcpServers":{"reckon":{"command":"old"}}}',
                  '{"mcpServers": {"reckon": 7, "b": {}}, "z": {"mcpServers": {}}}', "{ // none\n}",
@@ -236,8 +237,8 @@ def test_shapes_of_a_configuration(reckon):
 
 
 @pytest.mark.parametrize("as_user", ["rootless"], indirect=True)
-def test_what_is_not_changed(reckon):
-    """Files that are not understood, or not to be written: the file, and nothing beside it, changes."""
+def test_invalid_and_protected_files_are_not_changed(reckon):
+    """Files that are invalid or not writable stay unchanged, and no backup is made."""
     path = reckon.work / "config.json"
     for text in ("[]", "7", '{"mcpServers": []}', '{"mcpServers": 7}', '{"a": 1', '{"a": 1} x', "{},", "/*",
                  '{"a" 1}', "{'a': 1}", '{"a": 1, "a": 2}', "\0", '{"mcpServers": {"a": {}},, "b": 1}'):
@@ -251,10 +252,10 @@ def test_what_is_not_changed(reckon):
     folder = reckon.work / "folder"
     folder.mkdir(0o755)
     put(reckon, folder / "config.json", "{}")
-    for bad, said in ((folder / "config.json", b"Permission denied"), (folder / "new", b"Permission denied"),
-                      (folder, b"Is a directory"), (path / "x", b"Not a directory")):
+    for bad, reason in ((folder / "config.json", b"Permission denied"), (folder / "new", b"Permission denied"),
+                        (folder, b"Is a directory"), (path / "x", b"Not a directory")):
         done = reckon("mcp", "install", "--client", "cursor", "--config", bad)
-        assert done.status != 0 and said in done.stderr and str(bad).encode() in done.stderr, done
+        assert done.status != 0 and reason in done.stderr and str(bad).encode() in done.stderr, done
     assert (folder / "config.json").read_text() == "{}" and list(reckon.work.rglob("*.before-reckon")) == []
 
 

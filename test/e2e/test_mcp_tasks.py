@@ -36,7 +36,7 @@ def test_a_task_is_an_execution(server):
     assert "{session}/{execution}".format_map(result["structuredContent"]) == name
     ended = mcp.ask("tasks/get", {"taskId": name})
     assert ended["status"] == "completed" and ended["createdAt"]
-    # It can be had again, and by a client that knows the id alone.
+    # The result can be read again, also by a client that only knows the id.
     assert text_of(Mcp(server).ask("tasks/result", {"taskId": name})) == text_of(result)
     assert refused(mcp, "tasks/cancel", taskId=name) == -32602
 
@@ -72,7 +72,7 @@ def poll(mcp, name):
 
 
 def test_the_extension(server):
-    """A modern client that has it gets a task for what may take long, and only then."""
+    """A modern client with the extension gets a task for a call with a long time limit, and only then."""
     mcp = Mcp(server, modern=True, capabilities=HAS_TASKS, name="work")
     assert mcp.ask("server/discover")["capabilities"]["extensions"] == HAS_TASKS["extensions"]
     assert mcp.run("6 * 7")["resultType"] == "complete"
@@ -103,7 +103,7 @@ def test_the_extension(server):
 
 
 def messages(mcp, message):
-    """Those of a stream, as they come."""
+    """Yields the messages of a stream as they arrive."""
     connection = mcp.server.connect()
     connection.request("POST", "/mcp", json.dumps(message), mcp.headers(message))
     answer = connection.getresponse()
@@ -113,59 +113,59 @@ def messages(mcp, message):
     connection.close()
 
 
-def test_how_a_task_ended_is_told_where_its_result_is_waited_for(server):
+def test_tasks_result_reports_the_final_status_before_the_result(server):
     mcp = Mcp(server)
     name = begin(mcp, WAITS)["taskId"]
     stream = messages(mcp, mcp.message("tasks/result", {"taskId": name}, "t"))
     assert next(stream)["params"]["message"] == "begun\n"
     mcp.call("files", action="write", path="go", text="")
-    told, result = stream
-    assert told["method"] == "notifications/tasks/status" and "42" in text_of(result["result"])
-    assert told["params"]["taskId"] == name and told["params"]["status"] == "completed"
-    assert told["params"]["ttl"] is None and told["params"]["createdAt"]
+    status, result = stream
+    assert status["method"] == "notifications/tasks/status" and "42" in text_of(result["result"])
+    assert status["params"]["taskId"] == name and status["params"]["status"] == "completed"
+    assert status["params"]["ttl"] is None and status["params"]["createdAt"]
 
 
 def listen(mcp, names):
     return messages(mcp, mcp.message("subscriptions/listen", {"notifications": {"taskIds": names}}))
 
 
-def test_tasks_are_told_to_those_who_listen(server):
+def test_subscribers_get_the_status_of_their_tasks(server):
     mcp = Mcp(server, modern=True, capabilities=HAS_TASKS, name="work")
     name = mcp.run(WAITS, timeout_s=600)["taskId"]
     ended = mcp.run("1 / 0", timeout_s=600, session=mcp.call("session", action="new")[
         "structuredContent"]["session"])["taskId"]
     poll(mcp, ended)
-    told = listen(mcp, [name, "se_0/ex_0", 7, ended])
-    assert next(told)["params"]["notifications"] == {"taskIds": [name, ended]}
-    first = {each["params"]["taskId"]: each for each in (next(told), next(told))}
-    # A stream that broke off is begun anew, and tells of each again.
-    told.close()
-    told = listen(mcp, [name, ended])
-    next(told)
-    assert {each["params"]["taskId"]: each["params"]["status"] for each in (next(told), next(told))} == {
+    stream = listen(mcp, [name, "se_0/ex_0", 7, ended])
+    assert next(stream)["params"]["notifications"] == {"taskIds": [name, ended]}
+    first = {each["params"]["taskId"]: each for each in (next(stream), next(stream))}
+    # A new stream reports the status of each task again.
+    stream.close()
+    stream = listen(mcp, [name, ended])
+    next(stream)
+    assert {each["params"]["taskId"]: each["params"]["status"] for each in (next(stream), next(stream))} == {
         each: about["params"]["status"] for each, about in first.items()}
     assert all(each["method"] == "notifications/tasks" for each in first.values())
     assert first[name]["params"]["status"] == "working" and "result" not in first[name]["params"]
     assert first[ended]["params"]["result"]["isError"] is True
     mcp.call("files", action="write", path="go", text="")
-    last = next(told)["params"]
+    last = next(stream)["params"]
     assert last["taskId"] == name and last["status"] == "completed" and "42" in text_of(last["result"])
     assert "io.modelcontextprotocol/subscriptionId" in last["_meta"]
-    told.close()
-    # A stream has sixteen, and who asks for more is told so.
-    told = listen(mcp, [ended] * 16)
-    assert next(told)["params"]["notifications"] == {"taskIds": [ended] * 16}
-    told.close()
+    stream.close()
+    # A stream has at most 16 tasks; more are an error.
+    stream = listen(mcp, [ended] * 16)
+    assert next(stream)["params"]["notifications"] == {"taskIds": [ended] * 16}
+    stream.close()
     status, _, answer = mcp.post(mcp.message("subscriptions/listen", {"notifications": {"taskIds": [ended] * 17}}))
     assert status == 400 and answer["error"]["code"] == -32602 and answer["error"]["data"] == {"field": "taskIds", "limit": 16}
     assert answer["error"]["message"] == "taskIds: at most 16, there are 17"
-    # Who has not the extension hears of none.
+    # A client without the extension gets no tasks.
     other = listen(Mcp(server, modern=True), [name])
     assert next(other)["params"]["notifications"] == {}
     other.close()
 
 
-def test_what_is_no_task(server):
+def test_invalid_tasks(server):
     mcp = Mcp(server)
     for method in ("tasks/get", "tasks/result", "tasks/cancel"):
         for bad in ("se_0/ex_0", "x", "", 7, "a/b/c"):

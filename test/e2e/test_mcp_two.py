@@ -1,4 +1,4 @@
-"""Two of MCP's own clients at once on one session: over HTTP, and over two `reckon mcp` of one person."""
+"""Two of MCP's own clients at once on one session: over HTTP, and over two `reckon mcp` of one user."""
 import asyncio
 import json
 import pathlib
@@ -36,7 +36,7 @@ def test_typescript(reckon, version):
 
 
 async def give_up(run, one, behind):
-    """A call that its client gives up once another one waits behind it."""
+    """A call that its client cancels once another one waits behind it."""
     begun = asyncio.Event()
 
     async def on_progress(*_):

@@ -1,5 +1,5 @@
-"""Official SDKs of model APIs, as they are on PyPI and npm, two versions each: what the vendors print in their
-documentation runs with nothing changed but address, key and model."""
+"""Official SDKs of model APIs from PyPI and npm, two versions each: the samples of the vendors' documentation
+run with another address, key and model."""
 import json
 import os
 import pathlib
@@ -28,7 +28,7 @@ def function(name, arguments="{}"):
 
 
 def run(reckon, tmp_path, packages, program, script):
-    """What the program printed, and what the model was asked."""
+    """The output of the program and the requests to the model."""
     with ModelServer(*script) as model, \
             Asking(reckon, model, prices="[aliases]\nclaude-* = scripted/m\ngemini-* = scripted/m\n") as server:
         url = f"http://127.0.0.1:{server.port}"
@@ -54,7 +54,7 @@ def test_anthropic(reckon, tmp_path, version):
               Reply(thought="Hm.", text="Look: ", calls=["echo 1", function(EDITOR, '{"command": "view", "path": "."}')]),
               Reply(text="done."),
               Reply(calls=[function("get_weather", '{"location": "SF"}')]), Reply(text="Mild.")]
-    seen, asked = run(reckon, tmp_path, ANTHROPIC[version], "anthropic_samples", script)
+    seen, requests = run(reckon, tmp_path, ANTHROPIC[version], "anthropic_samples", script)
     assert (seen["file"], seen["stop"]) == ("8\n", "end_turn")
     assert (seen["caller"], seen["sql"]) == ("code_execution_20250825", "SELECT *")
     assert seen["programmatic"] == ["C1\n", "C1 leads.", "end_turn"]
@@ -63,7 +63,7 @@ def test_anthropic(reckon, tmp_path, version):
                               "server_tool_use", f"{EDITOR}_tool_result", "text"]
     assert seen["runner"] == ["tool_use", "Mild."] and seen["error"] == "not_found_error"
     assert seen["tokens"] and "scripted/m" in seen["models"]
-    assert "68" in json.dumps(asked[-1].body)
+    assert "68" in json.dumps(requests[-1].body)
 
 
 @pytest.mark.parametrize("version", GEMINI)
@@ -75,11 +75,11 @@ def test_gemini(reckon, tmp_path, version):
               Reply(calls=[function("power_disco_ball" if "python" in version else "lights",
                                     '{"power": true}' if "python" in version else "{}")]), Reply(text="It spins."),
               Reply(calls=["x = 1", function("lights")])]
-    seen, asked = run(reckon, tmp_path, GEMINI[version], "gemini_samples", script)
+    seen, requests = run(reckon, tmp_path, GEMINI[version], "gemini_samples", script)
     assert seen["hello"] == "Ask." and seen["chat"] == ["I sum.", "print(5117)", "5117\n", "5117."]
     assert seen["stream"] == ["First.", "Second."] and seen["history"]
     assert seen["chart"] == ["89504e47"] and "a,b" in seen["printed"][0] and "x;y" in seen["printed"][0]
     assert seen["function"] == "It spins." and seen["tokens"]
     assert seen["both"] == [[True, False], [False, False], [False, True]]
-    assert "You are a mathematician." in json.dumps(asked[0].body)
-    assert "First." in json.dumps(asked[4].body)
+    assert "You are a mathematician." in json.dumps(requests[0].body)
+    assert "First." in json.dumps(requests[4].body)

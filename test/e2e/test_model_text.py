@@ -1,10 +1,10 @@
-"""What a model sees of an execution: `text`, the ways to the rest of it, and repeats."""
+"""The `text` of an execution for a model: its contents, how to read the rest, and repeats."""
 import re
 
 import pytest
 from reckon_cli import templates_dir
 
-pytestmark = pytest.mark.one_user  # what a text says of a record is the same for each
+pytestmark = pytest.mark.one_user  # the text of a record is the same for each user
 
 BUDGET = 16 * 1024
 
@@ -30,20 +30,20 @@ def left_out(record, part):
 
 # ---- streams ----------------------------------------------------------------------------------
 
-def test_short_output_is_all_there(run):
+def test_short_output_is_complete(run):
     (record,) = run("print('a'); print('b'); 7")
     assert record["text"] == "a\nb\n7"
     assert record["text_left_out"] == []
     assert record["repeat"] is None
 
 
-def test_a_repeated_line_is_told_once_and_nothing_is_lost(run):
+def test_a_repeated_line_is_shown_once_with_its_count(run):
     (record,) = run("for i in range(4214): print('waiting')\nprint('done')")
     assert record["text"] == "waiting\n… the line above 4,213 more times\ndone"
     assert record["text_left_out"] == []
 
 
-def test_a_log_of_a_loop_is_folded_where_room_is_short(run):
+def test_a_log_of_a_loop_is_folded_if_the_text_is_limited(run):
     code = "for i in range(100): print(f'epoch {i}: loss {1 / (i + 1):.4f}')"
     (whole,) = run(code)
     assert whole["text"].count("\n") == 99
@@ -53,7 +53,7 @@ def test_a_log_of_a_loop_is_folded_where_room_is_short(run):
     assert left_out(short, "stdout")["handle"] in short["text"]
 
 
-def test_a_flood_has_head_and_tail_and_the_way_to_the_middle(run, reckon):
+def test_a_flood_has_head_tail_and_the_command_for_the_middle(run, reckon):
     code = "import random; random.seed(1)\n" \
            "for i in range(5000): print(i, ''.join(random.choices('abcdefgh ', k=random.randrange(60))))"
     (record,) = run(code)
@@ -92,7 +92,7 @@ def test_a_stream_past_its_limit_is_counted_as_a_whole(run, reckon):
 
 
 @pytest.mark.parametrize("code, shown", [
-    # as tqdm writes to a terminal, and where each state has a line of its own
+    # as tqdm writes to a terminal, and with each state in a line of its own
     ("for i in range(11): print(f'\\r{i * 10:3d}%|{\"#\" * i:10}| {i}/10 [00:01<00:02]', end='')",
      "100%|##########| 10/10 [00:01<00:02]"),
     ("for i in range(11): print(f'{i * 10:3d}%|{\"#\" * i:10}| {i}/10 [00:01<00:02]')",
@@ -100,12 +100,12 @@ def test_a_stream_past_its_limit_is_counted_as_a_whole(run, reckon):
      "[all 397 bytes: reckon output out_"),
     ("for c in '|/-': print(c + '\\b', end='')\nprint('done')", "done"),
 ])
-def test_a_bar_is_left_as_it_ended(run, code, shown):
+def test_a_progress_bar_is_shown_in_its_last_state(run, code, shown):
     (record,) = run(code)
     assert record["text"].startswith(shown)
 
 
-def test_blobs_and_long_lines_are_told_by_their_size(run, reckon):
+def test_blobs_and_long_lines_are_shortened(run, reckon):
     (record,) = run("import base64, random; random.seed(2)\n"
                     "print('png', base64.b64encode(random.randbytes(9000)).decode())\n"
                     "print('é' * 5000)")
@@ -132,7 +132,7 @@ def test_a_long_error_keeps_both_ends(run):
 
 
 @pytest.mark.parametrize("value", ["1023", "2M", "x"])
-def test_a_budget_has_bounds(reckon, value):
+def test_max_text_has_limits(reckon, value):
     assert "--max-text" in reckon("run", "--max-text", value, "-c", "1").expect(2).err
 
 
@@ -144,7 +144,7 @@ def test_combining_marks_stay_with_their_letters(run):
 
 # ---- results ----------------------------------------------------------------------------------
 
-def test_a_large_list_is_told_and_kept(run, reckon):
+def test_a_large_list_is_summarized_and_stored(run, reckon):
     (record,) = run("list(range(3000))")
     (result,) = record["results"]
     assert record["text"].startswith("list: 3,000 items, of int (the first 1,000)\n"
@@ -160,7 +160,7 @@ def test_a_short_value_has_no_summary(run):
     assert "text/vnd.reckon.summary" not in record["results"][0]["data"]
 
 
-def test_hostile_values_are_told_all_the_same(run):
+def test_hostile_values_have_a_text(run):
     records = run(
         "class Bad:\n    def __repr__(self): raise ValueError('no')\n[Bad()] * 900",
         "class List(list):\n    def __len__(self): raise ValueError('no')\nList(range(2000))",
@@ -172,7 +172,7 @@ def test_hostile_values_are_told_all_the_same(run):
     for record in records:
         assert record["text"]
         assert "display_failed" not in [note["code"] for note in record["diagnostics"]]
-    # A value whose own methods raise is the cell's failure; one that is merely odd is shown.
+    # Values whose methods raise may fail the cell; values that are merely odd are shown.
     assert [record["status"] for record in records[2:3] + records[-1:]] == ["ok", "ok"]
 
 
@@ -193,7 +193,7 @@ def data(run):
                                          **options)
 
 
-def test_a_table_is_told_by_columns_and_rows(data):
+def test_a_table_is_summarized_by_columns_and_rows(data):
     (record,) = data(TABLE + "frame")
     text = record["text"]
     assert text.startswith("DataFrame: 5,000 rows x 3 columns, ")
@@ -219,7 +219,7 @@ def test_arrays_series_and_wide_tables(data):
         assert len(record["results"][0]["data"]["text/vnd.reckon.summary"].encode()) <= 4096
 
 
-def test_a_small_table_is_shown_as_it_is(data):
+def test_a_small_table_is_shown_unchanged(data):
     (record,) = data("import pandas as pd; pd.DataFrame({'a': [1, 2]})")
     assert record["text"] == "   a\n0  1\n1  2"
     assert "text/vnd.reckon.summary" not in record["results"][0]["data"]
@@ -257,23 +257,23 @@ def noise(width, height, mode="RGB"):
      ("image/jpeg", 4000, 40), ("image/png", 1568, 16)),
     ("display(Image.new('RGB', (1568, 1568)))", ("image/png", 1568, 1568), None),
 ])
-def test_a_large_image_comes_scaled_too(data, reckon, code, whole, scaled):
+def test_a_large_image_has_a_scaled_copy(data, reckon, code, whole, scaled):
     (record,) = data(IMAGES + code)
     (result,) = record["results"]
-    told = re.search(r"^\[(image/\w+) (\d+)x(\d+), [^]]*\]$", record["text"], re.M)
-    assert (told[1], int(told[2]), int(told[3])) == whole
+    shown_image = re.search(r"^\[(image/\w+) (\d+)x(\d+), [^]]*\]$", record["text"], re.M)
+    assert (shown_image[1], int(shown_image[2]), int(shown_image[3])) == whole
     assert not any(mime.startswith("image/vnd") for mime in result["data"])
     if scaled is None:
-        assert "scaled" not in result and "scaled" not in told[0]
+        assert "scaled" not in result and "scaled" not in shown_image[0]
         return
     small = result["scaled"]
     assert (small["mime"], small["width"], small["height"]) == scaled
-    assert f"; scaled: {scaled[0]} {scaled[1]}x{scaled[2]}, " in told[0] and small["artifact"] in told[0]
+    assert f"; scaled: {scaled[0]} {scaled[1]}x{scaled[2]}, " in shown_image[0] and small["artifact"] in shown_image[0]
     reckon("artifact", small["artifact"], "-o", "small").expect(0)
     assert (reckon.cwd / "small").stat().st_size == small["size"]
 
 
-def test_every_image_of_a_result_is_kept(data):
+def test_every_image_of_a_result_is_stored(data):
     (record,) = data(IMAGES + "display(noise(20, 10))")
     (result,) = record["results"]
     assert set(result["artifacts"]) == {"image/png", "image/jpeg"}
@@ -301,7 +301,7 @@ def test_output_is_read_page_by_page(reckon, handle):
     assert pages > 5
 
 
-def test_output_can_be_chosen(reckon, handle):
+def test_options_select_parts_of_an_output(reckon, handle):
     assert reckon("output", handle, "--head", "1").expect(0).out.startswith("000001 ")
     assert reckon("output", handle, "--tail", "1").expect(0).out.startswith("009000 ")
     assert reckon("output", handle, "--lines", "5:6").expect(0).out.split()[0] == "000005"
@@ -331,7 +331,7 @@ def test_the_same_failure_is_noticed(run):
     assert codes == ["repeated_failure"]
 
 
-def test_what_changed_is_told(run):
+def test_a_repeat_reports_what_changed(run):
     records = run("f = open('in.csv')\nint(f.read())", "print(1)\nf = open('in.csv')",
                   "_ = open('in.csv', 'w').write('x')", "f = open('in.csv')\nint(f.read())",
                   "import time\nint(f.read())", "f.nothing")
@@ -343,36 +343,36 @@ def test_what_changed_is_told(run):
     assert records[5]["repeat"] is None
 
 
-def test_errors_alike_in_all_but_numbers_are_the_same(run):
+def test_errors_that_differ_in_numbers_and_random_names_are_the_same(run):
     code = "import tempfile, random\nraise OSError(f'{tempfile.mktemp()} at {random.random()}')"
     records = run(code, code)
     assert records[1]["repeat"]["same_error"] is True
 
 
-def test_another_session_knows_nothing(run):
+def test_another_session_has_no_repeats(run):
     assert run("1/0")[0]["repeat"] is None
     assert run("1/0")[0]["repeat"] is None
 
 
-def test_the_line_about_repeats_is_there_in_the_smallest_room(run):
+def test_the_line_about_repeats_is_in_the_shortest_text(run):
     code = "for i in range(9000): print('x' * (i % 70))\nraise ValueError('y ' * 3000)"
     records = run(code, code, args=["--max-text", "1K"], budget=1024)
     assert records[1]["text"].splitlines()[-1].startswith("[seen 2 times in this session")
 
 
-def test_the_same_answer_again_and_again_is_noted(run):
+def test_the_same_output_three_times_is_noted(run):
     records = run(*["print('pending')"] * 4)
     notes = [[note["code"] for note in record["diagnostics"]] for record in records]
     assert notes == [[], [], ["repeated_execution"], ["repeated_execution"]]
 
 
-def test_cells_without_an_answer_may_be_repeated(run, reckon):
+def test_cells_without_output_may_be_repeated(run, reckon):
     assert [record["diagnostics"] for record in run(*["x = 1"] * 4)] == [[]] * 4
     cells = [word for _ in range(4) for word in ("-c", "print(1)")]
-    assert reckon("run", *cells).expect(0).err == ""  # a person is not told either
+    assert reckon("run", *cells).expect(0).err == ""  # nor is there a note on the command line
 
 
-def test_bash_is_watched_as_well(run):
+def test_repeats_in_bash(run):
     records = run("ls /nowhere-$((1+1))\nfalse", "ls  /nowhere-$((1+1)) # again\nfalse",
                   args=["-l", "bash"])
     assert records[1]["repeat"]["count"] == 2
@@ -392,7 +392,7 @@ name
 
 
 def merged(events):
-    """What outputs should be by the events: neighbouring text of one stream is one entry."""
+    """The outputs that correspond to the events: consecutive texts of one stream are one entry."""
     outputs = []
     for event in events:
         kind = event["event"]
@@ -410,7 +410,7 @@ def merged(events):
     return outputs
 
 
-def test_a_loop_is_told_in_its_order(run):
+def test_outputs_of_a_loop_are_in_order(run):
     (record,) = run(LOOP)
     html = "<IPython.core.display.HTML object>"
     assert record["text"] == (f"## north\n{html}\n[stderr]\nwarn north\n"
@@ -427,7 +427,7 @@ def test_a_loop_is_told_in_its_order(run):
     "import os\nos.system('echo from a program')\ndisplay(2)\nprint('after')",
     "display(1)\nfrom IPython.display import clear_output\nprint('x')\nclear_output()\nprint('y')",
 ])
-def test_outputs_are_what_the_events_told(reckon, code):
+def test_outputs_correspond_to_the_events(reckon, code):
     events = reckon.events(code)
     record = events[-1]["record"]
     expected = merged(events)
@@ -438,7 +438,7 @@ def test_outputs_are_what_the_events_told(reckon, code):
     assert record["outputs"] == expected
 
 
-def test_outputs_are_those_of_a_notebook(run):
+def test_outputs_are_valid_in_a_notebook(run):
     (record,) = run(LOOP + "\n1/0")
     cell = {"cell_type": "code", "id": "a", "execution_count": 1, "metadata": {}, "source": LOOP,
             "outputs": record["outputs"]}

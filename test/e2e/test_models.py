@@ -12,9 +12,9 @@ pytestmark = pytest.mark.one_user
 
 KEY = "sk-never-to-be-seen-4711"
 PATHS = {"chat": "/v1", "responses": "/v1", "messages": "", "gemini": ""}
-NOBODY = {name: "" for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY",
-                                "ANTHROPIC_BASE_URL", "GEMINI_API_KEY", "GEMINI_BASE_URL",
-                                "RECKON_MODEL", "RECKON_MODELS")}
+UNSET = {name: "" for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY",
+                               "ANTHROPIC_BASE_URL", "GEMINI_API_KEY", "GEMINI_BASE_URL",
+                               "RECKON_MODEL", "RECKON_MODELS")}
 
 
 @pytest.fixture
@@ -36,13 +36,13 @@ def ini(reckon):
 @pytest.fixture
 def models(reckon):
     def run(*args, env=None, **options):
-        env = {**NOBODY, "HOME": str(reckon.place.home), "XDG_CONFIG_HOME": "", **(env or {})}
+        env = {**UNSET, "HOME": str(reckon.place.home), "XDG_CONFIG_HOME": "", **(env or {})}
         return reckon("models", *args, env=env, **options)
     return run
 
 
 def closed(schema):
-    """The same where what is not in it is wrong: readers pass over it, this test does not."""
+    """The schema with unknown members forbidden: readers ignore those, this test does not."""
     if isinstance(schema, list):
         return [closed(each) for each in schema]
     if not isinstance(schema, dict):
@@ -57,7 +57,7 @@ SCHEMA = jsonschema.Draft202012Validator(closed(parse_json(
 
 
 def catalog(done):
-    """What `--json` printed, as its schema says."""
+    """The output of `--json`, checked against its schema."""
     printed = parse_json(done.stdout)
     SCHEMA.validate(printed)
     return printed
@@ -81,27 +81,27 @@ def test_a_question_is_answered_by_a_provider_of_the_file(reckon, ini, models):
                                                "model = big", "images = no")
             + "[model work/big]\nprice-in = 2\nprice-cached = 0.5\nprice-out = 10\n")
         done = reckon("ask", "-t", "python", "--json", "?",
-                      env={**NOBODY, "HOME": str(reckon.place.home), "XDG_CONFIG_HOME": "",
+                      env={**UNSET, "HOME": str(reckon.place.home), "XDG_CONFIG_HOME": "",
                            "WORK_KEY": KEY}).expect(0)
     answer = parse_json(done.stdout)
     assert answer["model"] == "work/big" and answer["answer"] == "42"
     assert answer["cost"] == pytest.approx(
         (600 * 2 + 400 * 0.5 + 100 * 10 + 100 * 2 + 20 * 10) / 1e6)
-    assert [asked.path for asked in model.asked] == ["/v1/messages"] * 2
+    assert [request.path for request in model.asked] == ["/v1/messages"] * 2
     assert model.asked[0].headers["x-api-key"] == KEY
     assert model.asked[0].body["model"] == "big"
 
 
-def test_what_a_server_wants_stands_in_the_file(reckon, ini):
+def test_options_of_a_provider_are_in_the_file(reckon, ini):
     script = [Reply(calls=["print(6 * 7)"], thought="Hm"), Reply(text="42")]
     with ModelServer(*script) as model:
         ini(work(model, "chat", "headers = X-Title: Reckon | X-Team: a b", "answer-limit = max_completion_tokens",
                  "echo-thoughts = none"))
-        env = {**NOBODY, "HOME": str(reckon.place.home), "XDG_CONFIG_HOME": ""}
+        env = {**UNSET, "HOME": str(reckon.place.home), "XDG_CONFIG_HOME": ""}
         reckon("ask", "-t", "python", "--model", "work/m", "?", env=env).expect(0)
-    for asked in model.asked:
-        assert asked.headers["x-title"] == "Reckon" and asked.headers["x-team"] == "a b"
-        assert "max_completion_tokens" in asked.body and "max_tokens" not in asked.body
+    for request in model.asked:
+        assert request.headers["x-title"] == "Reckon" and request.headers["x-team"] == "a b"
+        assert "max_completion_tokens" in request.body and "max_tokens" not in request.body
     assert "Hm" not in json.dumps(model.asked[1].body)
 
 
@@ -111,11 +111,11 @@ def test_prices_and_a_budget_of_the_file_end_a_question(reckon, ini):
 
     with ModelServer(never_done) as model:
         ini("[default]\nbudget = 0.005\n" + work(model, "chat", "price-in = 2", "price-out = 10"))
-        env = {**NOBODY, "HOME": str(reckon.place.home), "XDG_CONFIG_HOME": ""}
+        env = {**UNSET, "HOME": str(reckon.place.home), "XDG_CONFIG_HOME": ""}
         args = ("ask", "-t", "python", "--json", "--model", "work/m", "?")
         answer = parse_json(reckon(*args, env=env).expect(3).stdout)
         assert answer["stop"] == "budget" and answer["cost"] == pytest.approx(0.006)
-        # A flag has the last word.
+        # Flags override the file.
         done = reckon(*args, "--price", "20:100", "--max-steps", "2", "--budget", "0.001",
                       env=env).expect(3)
     assert parse_json(done.stdout)["cost"] == pytest.approx(0.03)
@@ -126,7 +126,7 @@ def test_environment_before_file_and_flag_before_both(ini, reckon):
             ModelServer(Reply(text="of the env")) as two, \
             ModelServer(Reply(text="of the flag")) as three:
         ini(f"[provider openai]\nbase-url = {one.url}/v1\nmodel = m\nkey = {KEY}\n")
-        env = {**NOBODY, "HOME": str(reckon.place.home), "XDG_CONFIG_HOME": ""}
+        env = {**UNSET, "HOME": str(reckon.place.home), "XDG_CONFIG_HOME": ""}
         args = ("ask", "-t", "python", "--model", "openai", "?")
         assert reckon(*args, env=env).expect(0).out == "of the file\n"
         env["OPENAI_BASE_URL"] = two.url + "/v1"
@@ -138,7 +138,7 @@ def test_environment_before_file_and_flag_before_both(ini, reckon):
     assert two.asked[0].headers["authorization"] == "Bearer of-env"
 
 
-def test_what_is_wrong_with_the_file_is_told_by_line(ini, models, reckon):
+def test_errors_of_the_file_are_reported_with_their_lines(ini, models, reckon):
     path = ini("[default]\nmodle = x\n[provider w]\nprotocol = smoke\n[model w/\n")
     done = models("--check").expect(2)
     assert [line for line in done.err.splitlines() if line.startswith(str(path))] == [
@@ -147,7 +147,7 @@ def test_what_is_wrong_with_the_file_is_told_by_line(ini, models, reckon):
         f"{path}:5: a section is [default], [provider NAME], "
         "[model PROVIDER/NAME] or [aliases]"]
     done = reckon("ask", "--model", "openai/m", "?",
-                  env={**NOBODY, "HOME": str(reckon.place.home), "XDG_CONFIG_HOME": "",
+                  env={**UNSET, "HOME": str(reckon.place.home), "XDG_CONFIG_HOME": "",
                        "OPENAI_API_KEY": "x"}).expect(2)
     assert 'line 2: "modle" is not known' in done.err
     ini("[provider openai]\nkey-env = A\n")
@@ -165,7 +165,7 @@ def test_a_key_in_a_file_that_others_read_is_refused(ini, models):
     assert "can be written by others" in models().expect(2).err
 
 
-# ---- who works --------------------------------------------------------------------------------
+# ---- the state of a provider ------------------------------------------------------------------
 
 @pytest.mark.parametrize("protocol", PATHS)
 def test_a_server_that_lists_its_models_works(ini, models, protocol):
@@ -184,7 +184,7 @@ def test_a_server_that_lists_its_models_works(ini, models, protocol):
     assert "  größer:1\n" in shown.out
 
 
-def test_the_schema_says_what_is_printed(ini, models):
+def test_the_schema_describes_the_output(ini, models):
     jsonschema.Draft202012Validator.check_schema(SCHEMA.schema)
     printed = catalog(models("--json").expect(1))
     assert printed == {"schema": "reckon.models/1", "file": None, "default": None, "providers": []}
@@ -201,7 +201,7 @@ def test_the_schema_says_what_is_printed(ini, models):
             SCHEMA.validate({**printed, "providers": [{**row, **wrong}]})
 
 
-def test_a_default_model_that_is_not_in_the_list_is_told(ini, models):
+def test_a_default_model_that_is_not_in_the_list_is_reported(ini, models):
     with ModelServer(models=("a",)) as model:
         ini(work(model, "chat", "model = b"))
         assert '"b" of models.ini is not in its list' in models().expect(0).err
@@ -232,7 +232,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_server_that_means_no_good_is_told_from_one_that_works(ini, models, name):
+def test_a_hostile_server_is_a_failed_provider(ini, models, name):
     listing, words = HOSTILE[name]
     with ModelServer(models=listing) as model:
         ini(work(model, "chat", f"key = {KEY}"))
@@ -246,7 +246,7 @@ def test_a_server_that_means_no_good_is_told_from_one_that_works(ini, models, na
     assert "\x1b" not in shown.err
 
 
-def test_names_of_models_are_bounded_and_escaped(ini, models):
+def test_names_of_models_are_limited_and_escaped(ini, models):
     names = ["good", "x" * 300, "with space", "new\nline", "esc\x1b[31m", "", 7, None, "\u202eevil",
              "\x9b31m", *(f"m{i}" for i in range(5000))]
     listing = json_of({"data": [{"id": name} for name in names] + ["x", None]})
@@ -269,7 +269,7 @@ def test_gemini_lists_what_can_answer(ini, models):
     assert model.asked[0].path == "/v1beta/models?pageSize=1000"
 
 
-def test_nobody_there_and_no_key(ini, models):
+def test_a_server_that_does_not_listen_and_a_missing_key(ini, models):
     with ModelServer() as model:
         gone = model.url
     ini(f"[provider gone]\nprotocol = chat\nbase-url = {gone}/v1\n"
@@ -300,7 +300,7 @@ def test_a_server_that_hangs_does_not_hang_us(ini, models):
         stop.set()
 
 
-def test_what_the_environment_configures_is_listed(models, ini):
+def test_providers_of_the_environment_are_listed(models, ini):
     with ModelServer(models=("claude",)) as model:
         env = {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": model.url}
         found = rows(models("--json", env=env).expect(0))
@@ -312,12 +312,12 @@ def test_what_the_environment_configures_is_listed(models, ini):
     assert "not a provider" in models("nobody").expect(2).err
 
 
-def test_a_server_that_quotes_the_key_does_not_have_it_shown(reckon, ini):
+def test_a_key_that_the_server_quotes_is_not_shown(reckon, ini):
     trouble = Reply(status=400, error={"error": {"message": f"{KEY} sent {KEY}", "type": "x"}})
     with ModelServer(trouble) as model:
         ini(work(model, "chat", f"key = {KEY}"))
         done = reckon("ask", "-t", "python", "--json", "--model", "work/m", "?",
-                      env={**NOBODY, "HOME": str(reckon.place.home), "XDG_CONFIG_HOME": ""})
+                      env={**UNSET, "HOME": str(reckon.place.home), "XDG_CONFIG_HOME": ""})
     assert "*** sent ***" in done.err and KEY not in done.out + done.err
     for path in reckon.work.rglob("*"):
         assert not path.is_file() or KEY.encode() not in path.read_bytes(), path

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.one_user
 
 
 def reply(body):
-    """Runs code when it can, asks for the weather when that is what is wanted, then says so."""
+    """Runs code if the request has that tool, calls get_weather for a question about it, then answers."""
     last = body["messages"][-1]
     names = [tool["function"]["name"] for tool in body.get("tools") or []]
     if last["role"] == "tool":
@@ -43,7 +43,7 @@ def run(reckon, *words):
         return run_at(server, *words)
 
 
-def test_python_of_the_generation_before(reckon):
+def test_python_of_the_previous_generation(reckon):
     assert run(reckon, MADE / "openai-before/venv/bin/python", PROGRAMS / "python_client.py") == {
         "responses": "It is 42.", "chat": "I guess 42.", "threads": "It is 42.", "poll": "completed"}
 
@@ -69,7 +69,7 @@ def test_lists(reckon, words):
 
 
 def thinking_reply(body):
-    """Has thoughts; counts in the shell when there is one, and says what it gave."""
+    """Replies with thoughts; calls the shell if the request has that tool, and then answers."""
     last, names = body["input"][-1], [tool["name"] for tool in body.get("tools") or []]
     if last["type"] == "function_call_output":
         return Reply(thought="So.", text="It was one.")
@@ -91,11 +91,11 @@ def test_items(reckon, words):
         assert run_at(server, *words) == {
             "shell": "echo 1,exit 3 1 3", "reference": "Fine.", "sealed": "true", "image": "I see.",
             "thread": "completed", "limit": "5000", "error": "true invalid_request_error"}
-        asked = [json.dumps(request.body) for request in model.asked]
-    # What was sealed came back to the provider, once; what was named was told.
-    assert ["It was one." in each for each in asked[:4]] == [False, False, True, False]
-    assert [each.count("c2VjcmV0IHRob3VnaHRz") for each in asked] == [0, 1, 0, 0, 1, 0, 0, 0]
-    assert f"data:image/png;base64,{PNG}" in asked[5] and f"data:image/png;base64,{PNG}" in asked[6]
+        bodies = [json.dumps(request.body) for request in model.asked]
+    # The encrypted reasoning went back to the provider; the referenced answer is in the request.
+    assert ["It was one." in each for each in bodies[:4]] == [False, False, True, False]
+    assert [each.count("c2VjcmV0IHRob3VnaHRz") for each in bodies] == [0, 1, 0, 0, 1, 0, 0, 0]
+    assert f"data:image/png;base64,{PNG}" in bodies[5] and f"data:image/png;base64,{PNG}" in bodies[6]
 
 
 def test_langchain(reckon):

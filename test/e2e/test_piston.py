@@ -38,7 +38,7 @@ def test_python(server):
     check_nothing_stays(server)
 
 
-def test_all_that_piston_documents_at_once(server):
+def test_all_documented_parameters_at_once(server):
     done = execute(server, "js", {"name": "my_code.js", "content": "console.log(process.argv.slice(2))"},
                    stdin="", args=["1", "2", "3"], compile_timeout=10000, run_timeout=3000,
                    compile_cpu_time=10000, run_cpu_time=3000, compile_memory_limit=-1,
@@ -62,7 +62,7 @@ def test_a_compiled_language(server):
     assert (done["run"]["stdout"], done["run"]["code"], done["run"]["status"]) == ("42", 3, "RE")
     done = execute(server, "c", "int main( {")
     assert done["compile"]["code"] == 1 and "error" in done["compile"]["stderr"]
-    assert done["run"] == done["compile"]  # as Piston's clients know it
+    assert done["run"] == done["compile"]  # as Piston answers
 
 
 def test_each_end(server):
@@ -73,7 +73,7 @@ def test_each_end(server):
     done = execute(server, "python", "import os; os.kill(os.getpid(), 11)")["run"]
     assert (done["signal"], done["status"], done["code"]) == ("SIGSEGV", "SG", None)
     assert done["stderr"] == ""
-    # As a shell tells of a signal, and is none.
+    # The exit status that a shell uses for a signal, but no signal.
     done = execute(server, "python", "raise SystemExit(139)")["run"]
     assert (done["signal"], done["status"], done["code"]) == (None, "RE", 139)
     done = execute(server, "python", "while True: pass", run_timeout=60000, run_cpu_time=200)["run"]
@@ -103,7 +103,7 @@ def test_a_long_input(server):
     assert execute(server, "python", "print(1)", stdin=text * 50000)["run"]["stdout"] == "1\n"
     assert execute(server, "bash", "read x; echo ${#x}; exec <&-; sleep 0.1; echo over",
                    stdin=text * 50000)["run"]["stdout"] == "79\nover\n"
-    # As much comes out while it goes in.
+    # Output is read while input is written.
     done = execute(server, "bash", "cat", stdin=text * 50000, run_timeout=30000)["run"]
     assert done["stdout"] == text * 50000
 
@@ -121,7 +121,7 @@ def test_runtimes_are_what_runs(server):
 
 
 def test_a_client_from_pypi(server):
-    """It knows an address alone: the key is the password in it."""
+    """The client takes only an address: the key is the password in it."""
     async def use():
         client = pyston.PystonClient(base_url=url(server, API + "/"))
         try:
@@ -129,7 +129,7 @@ def test_a_client_from_pypi(server):
             return output.run_stage.output, await client.languages()
         finally:
             await client.close_session()
-            del client  # its end wants the loop
+            del client  # its finalizer needs the event loop
 
     output, languages = asyncio.run(use())
     assert output == "42\n" and "python" in languages
@@ -148,7 +148,7 @@ def test_versions(server, wanted, fits):
                                                 {"message": f"python-{wanted} runtime is unknown"})
 
 
-def test_what_is_wrong_is_told_in_its_form(server):
+def test_errors_have_the_format_of_piston(server):
     good = {"language": "python", "version": "*", "files": [{"content": "1"}]}
 
     def refused(body, message, status=400, **more):
@@ -179,7 +179,7 @@ def test_what_is_wrong_is_told_in_its_form(server):
     check_nothing_stays(server, 0)
 
 
-def test_a_client_that_goes_ends_it(server):
+def test_a_client_disconnect_ends_the_run(server):
     check_client_gone(server, API + "/execute", {
         "language": "python", "version": "*", "run_timeout": 100000,
         "files": [{"content": "import time; time.sleep(90)"}]})
@@ -192,23 +192,23 @@ def connect(server, **more):
                                        **{"header": [f"X-Api-Key: {server.key}"], **more})
 
 
-def say(socket, **message):
+def send_json(socket, **message):
     socket.send(json.dumps(message))
 
 
 def init(socket, language, *files, **more):
-    say(socket, type="init", language=language, version="*", files=[
+    send_json(socket, type="init", language=language, version="*", files=[
         {"content": each} if isinstance(each, str) else each for each in files], **more)
 
 
 def until_closed(socket):
     """([message], the code that closed it)"""
-    told = []
+    received = []
     while True:
         opcode, data = socket.recv_data()
         if opcode == websocket.ABNF.OPCODE_CLOSE:
-            return told, struct.unpack("!H", data[:2])[0]
-        told.append(json.loads(data))
+            return received, struct.unpack("!H", data[:2])[0]
+        received.append(json.loads(data))
 
 
 def until(socket, kind):
@@ -221,8 +221,8 @@ def until(socket, kind):
         text += message.get("data", "")
 
 
-def text_in(told, stream="stdout"):
-    return "".join(each["data"] for each in told if each["type"] == "data" and each["stream"] == stream)
+def text_in(received, stream="stdout"):
+    return "".join(each["data"] for each in received if each["type"] == "data" and each["stream"] == stream)
 
 
 def test_an_interactive_program(server):
@@ -232,11 +232,11 @@ def test_an_interactive_program(server):
     assert until(socket, "runtime")[0]["language"] == "python"
     assert until(socket, "stage")[0] == {"type": "stage", "stage": "run"}
     assert until(socket, "data")[0] == {"type": "data", "stream": "stdout", "data": "name? "}
-    say(socket, type="data", stream="stdin", data="sü")
-    say(socket, type="data", stream="stdin", data="ß\n")
-    told, code = until_closed(socket)
-    assert text_in(told, "stderr") == "hi süß ['a b']\n" and code == 4999
-    assert told[-1]["type"] == "exit" and (told[-1]["stage"], told[-1]["code"], told[-1]["signal"]) == (
+    send_json(socket, type="data", stream="stdin", data="sü")
+    send_json(socket, type="data", stream="stdin", data="ß\n")
+    received, code = until_closed(socket)
+    assert text_in(received, "stderr") == "hi süß ['a b']\n" and code == 4999
+    assert received[-1]["type"] == "exit" and (received[-1]["stage"], received[-1]["code"], received[-1]["signal"]) == (
         "run", 3, None)
     check_nothing_stays(server)
 
@@ -248,14 +248,14 @@ def test_stages_of_a_compiled_language(server):
     assert until(socket, "stage")[0]["stage"] == "compile"
     assert (lambda end: (end["stage"], end["code"]))(until(socket, "exit")[0]) == ("compile", 0)
     assert until(socket, "stage")[0]["stage"] == "run"
-    say(socket, type="data", stream="stdin", data="6\n")
-    told, code = until_closed(socket)
-    assert (text_in(told), told[-1]["code"], code) == ("42", 0, 4999)
+    send_json(socket, type="data", stream="stdin", data="6\n")
+    received, code = until_closed(socket)
+    assert (text_in(received), received[-1]["code"], code) == ("42", 0, 4999)
     socket = connect(server)
     init(socket, "c", "int main( {")
-    told, code = until_closed(socket)
-    assert [each["stage"] for each in told if each["type"] == "stage"] == ["compile"]
-    assert "error" in text_in(told, "stderr") and (told[-1]["code"], code) == (1, 4999)
+    received, code = until_closed(socket)
+    assert [each["stage"] for each in received if each["type"] == "stage"] == ["compile"]
+    assert "error" in text_in(received, "stderr") and (received[-1]["code"], code) == (1, 4999)
 
 
 def test_signals_and_limits_of_an_interactive_program(server):
@@ -263,44 +263,44 @@ def test_signals_and_limits_of_an_interactive_program(server):
     init(socket, "python", "import time\ntry:\n    print(1, flush=True)\n    time.sleep(60)\n"
          "except KeyboardInterrupt: print('int', flush=True)\ntime.sleep(60)", run_timeout=100000)
     until(socket, "data")
-    say(socket, type="signal", signal="SIGINT")
+    send_json(socket, type="signal", signal="SIGINT")
     assert until(socket, "data")[0]["data"] == "int\n"
-    say(socket, type="signal", signal="SIGTERM")
+    send_json(socket, type="signal", signal="SIGTERM")
     end, _ = until(socket, "exit")
     assert (end["code"], end["signal"]) == (None, "SIGTERM")
     for code, how in (("import time; time.sleep(60)", ("SIGKILL", "TO")),
                       ("while True: print('x' * 100000)", ("SIGKILL", "OL"))):
         socket = connect(server)
         init(socket, "python", code, run_timeout=500 if how[1] == "TO" else 60000)
-        told, closed = until_closed(socket)
-        assert (told[-1]["signal"], told[-1]["status"], closed) == (*how, 4999)
-        assert len(text_in(told)) <= 16 << 20
-    # Bytes that are no text, and a character that comes in two pieces.
+        received, closed = until_closed(socket)
+        assert (received[-1]["signal"], received[-1]["status"], closed) == (*how, 4999)
+        assert len(text_in(received)) <= 16 << 20
+    # Bytes that are not UTF-8, and a character in two pieces.
     socket = connect(server)
     init(socket, "python", "import sys, time\nout = sys.stdout.buffer\nfor each in (b'\\xc3', b'\\xbc\\xff', "
          "b'\\xe2\\x82'):\n    out.write(each); out.flush(); time.sleep(0.2)")
-    told, _ = until_closed(socket)
-    assert text_in(told).startswith("ü\ufffd\ufffd")
+    received, _ = until_closed(socket)
+    assert text_in(received).startswith("ü\ufffd\ufffd")
 
 
-def test_much_is_typed_and_echoed(server):
+def test_large_input_and_output(server):
     line = "x" * 999 + "\n"
     socket = connect(server)
     init(socket, "bash", "head -c 3000000", run_timeout=60000)
     for _ in range(30):
-        say(socket, type="data", stream="stdin", data=line * 100)
-    told, code = until_closed(socket)
-    assert (text_in(told), code) == (line * 3000, 4999)
+        send_json(socket, type="data", stream="stdin", data=line * 100)
+    received, code = until_closed(socket)
+    assert (text_in(received), code) == (line * 3000, 4999)
 
 
-def test_messages_before_the_first_that_means_something(server):
+def test_unknown_messages_before_init_are_limited(server):
     for count, closed in ((15, 4999), (16, 4001)):  # EARLY_MAX with init
         socket = connect(server)
         for _ in range(count):
-            say(socket, type="nothing")
+            send_json(socket, type="nothing")
         init(socket, "python", "print(1)")
-        told, code = until_closed(socket)
-        assert code == closed and (text_in(told) == "1\n") == (closed == 4999), told
+        received, code = until_closed(socket)
+        assert code == closed and (text_in(received) == "1\n") == (closed == 4999), received
 
 
 @pytest.mark.parametrize("messages, closed", [
@@ -315,7 +315,7 @@ def test_messages_before_the_first_that_means_something(server):
     (["INIT", '{"type": "data", "stream": "stdin", "data": 1}'], 4002),
     (["INIT", '{"type": "signal", "signal": "SIGNOTHING"}'], 4005),
     (["INIT", '{"type": "signal"}'], 4005), (["INIT", "{"], 4002)])
-def test_messages_that_are_wrong(server, messages, closed):
+def test_invalid_messages_close_the_connection_with_a_code(server, messages, closed):
     socket = connect(server)
     for each in messages:
         if each == "INIT":
@@ -325,33 +325,33 @@ def test_messages_that_are_wrong(server, messages, closed):
             socket.send_binary(each)
         else:
             socket.send(each)
-    told, code = until_closed(socket)
-    assert code == closed, told
-    assert (closed == 4002) == bool(told and told[-1]["type"] == "error" and told[-1]["message"])
+    received, code = until_closed(socket)
+    assert code == closed, received
+    assert (closed == 4002) == bool(received and received[-1]["type"] == "error" and received[-1]["message"])
     check_nothing_stays(server, "INIT" in messages)
 
 
-def test_who_may_connect(server):
+def test_connections_need_a_key(server):
     for header, status in (([], 401), (["X-Api-Key: rk_wrong"], 401),
                            ([f"X-Api-Key: {server.key}", "Origin: http://evil.example"], 403)):
         with pytest.raises(websocket.WebSocketBadStatusException) as refused:
             connect(server, header=header, suppress_origin=True)
         assert refused.value.status_code == status
     assert ask(server, "GET", API + "/connect").status == 426
-    # An address with the key in it, for clients that take no more.
+    # Basic authentication, for clients that take only an address.
     basic = base64.b64encode(f"any:{server.key}".encode()).decode()
     socket = connect(server, header=[f"Authorization: Basic {basic}"])
     init(socket, "python", "print(6 * 7)")
     assert text_in(until_closed(socket)[0]) == "42\n"
 
 
-def test_an_interactive_client_that_goes_ends_it(server):
+def test_an_interactive_client_disconnect_ends_the_program(server):
     socket = connect(server)
     init(socket, "python", "import time; print(1, flush=True); time.sleep(90)", run_timeout=100000)
     until(socket, "data")
     socket.sock.close()
     check_nothing_stays(server)
-    # A broken frame.
+    # A broken frame ends the program, too.
     socket = connect(server)
     init(socket, "python", "import time; print(1, flush=True); time.sleep(90)", run_timeout=100000)
     until(socket, "data")

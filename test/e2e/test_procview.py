@@ -18,7 +18,7 @@ print(psutil.cpu_count(), psutil.swap_memory().total, psutil.cpu_times().idle > 
 
 
 @pytest.mark.parametrize("memory", ["1G", "700M"])
-def test_psutil_tells_of_the_session(reckon, memory):
+def test_psutil_reports_the_numbers_of_the_session(reckon, memory):
     record = reckon.record(NUMBERS, "-t", "data", "--memory", memory)
     total = {"1G": 1 << 30, "700M": 700 << 20}[memory]
     assert record["status"] == "ok", record["text"]
@@ -47,13 +47,13 @@ readers = {
 
 
 @pytest.mark.parametrize("reader", ["open", "bytes", "os.open", "program", "shell"])
-def test_who_reads_in_a_cell_sees_the_numbers_of_now(reckon, reader):
+def test_reads_in_a_cell_get_current_numbers(reckon, reader):
     code = f"before = readers['{reader}']()\nkept = bytearray(100 << 20)\ntime.sleep(0.05)\n" \
            f"print(90 < before - readers['{reader}']() < 200)"
     assert reckon.records("-c", FREE, "-c", code)[1]["stdout"] == "True\n"
 
 
-def test_a_library_that_reads_by_itself_sees_the_numbers_of_the_last_long_cell(reckon):
+def test_reads_by_c_code_get_the_numbers_of_the_last_long_cell(reckon):
     records = reckon.records("-c", FREE, "-c", "before = unseen()\nkept = bytearray(100 << 20)\ntime.sleep(0.05)",
                              "-c", "time.sleep(0.05)\nprint(90 < before - unseen() < 200)")
     assert records[2]["stdout"] == "True\n"
@@ -71,8 +71,8 @@ def test_loky_works(reckon):
     assert (record["stdout"], record["stderr"]) == ("[9, 16]\n", "")
 
 
-def test_nothing_of_the_host_is_there(reckon):
-    """Each name in /proc that is not a process lies on another file system than procfs."""
+def test_proc_shows_nothing_of_the_host(reckon):
+    """Each name in /proc that is not a process is on another file system than procfs."""
     code = """
 import os
 own = os.stat("/proc/self/").st_dev
@@ -99,7 +99,7 @@ for path in "/proc/sys/kernel/hostname", "/proc/sys/kernel/pid_max", "/proc/cmdl
     assert not [line for line in lines if line.startswith("wrote")]
 
 
-def test_who_spoils_them_spoils_only_their_own(reckon):
+def test_numbers_survive_damage_by_the_box(reckon):
     code = ("import os\nfor name in os.listdir('/run/box'):\n    os.unlink('/run/box/' + name)\n"
             "os.mkfifo('/run/box/meminfo'); os.symlink('/etc/passwd', '/run/box/stat')")
     records = reckon.records("--keep-going", "-c", code, "-c", "print(open('/proc/meminfo').read()[:8])")

@@ -4,7 +4,7 @@ import re
 from reckon_cli import ROOT
 
 
-def test_version_is_the_projects(reckon):
+def test_the_version_is_that_of_the_project(reckon):
     version = re.search(r"version: '([^']+)'", (ROOT / "meson.build").read_text()).group(1)
     assert version in reckon("--version").expect(0).out
 
@@ -15,7 +15,7 @@ def test_help_goes_to_stdout(reckon):
     assert done.err == ""
 
 
-def test_a_wrong_call_is_status_2_and_says_so(reckon):
+def test_an_unknown_command_is_status_2(reckon):
     done = reckon("no-such-command").expect(2)
     assert done.out == ""
     assert "no-such-command" in done.err

@@ -1,4 +1,4 @@
-"""Bodies that are none, or mean to be something else, at the doors whose clients send programs."""
+"""Invalid and hostile bodies at the APIs whose clients send programs."""
 import json
 
 import pytest
@@ -6,7 +6,7 @@ from one_shot import check_nothing_stays, post
 from reckon_serve import Server
 
 pytestmark = pytest.mark.parametrize("as_user", ["root"], indirect=True)
-DOORS = {  # path: a good body, and the key that an error's body has
+APIS = {  # path: a valid body, and a member of each error body
     "/sandboxfusion/run_code": ({"code": "print(1)", "language": "python"}, "detail"),
     "/sandboxfusion/run_jupyter": ({"cells": ["print(1)"]}, "detail"),
     "/piston/api/v2/execute": ({"language": "python", "version": "*",
@@ -19,22 +19,22 @@ DOORS = {  # path: a good body, and the key that an error's body has
 
 @pytest.fixture(scope="module")
 def bodies():
-    """What is not JSON object of ours, whichever door it comes to."""
+    """Bodies that are invalid for each of the APIs."""
     return [b"", b"null", b"[]", b"1", b"\"x\"", b"{", b"{}x", b"\xff\xfe{}", b"{\"a\":1,\"a\":2}",
             b"{\"code\":NaN}", b"{\"code\":\"\\ud800\"}", b"{\"code\":" + b"[" * 100000,
             b"{\"x\":" * 60 + b"1" + b"}" * 60]
 
 
-@pytest.mark.parametrize("path", DOORS)
-def test_what_is_no_body_is_refused_in_its_form(reckon, bodies, path):
-    good, key = DOORS[path]
+@pytest.mark.parametrize("path", APIS)
+def test_invalid_bodies_are_refused_in_the_format_of_the_api(reckon, bodies, path):
+    good, key = APIS[path]
     with Server(reckon) as server:
         for body in bodies:
             answer = post(server, path, body)
             status = -answer.json["code"] if path.startswith("/dify") else answer.status
             assert 400 <= status < 500, (body[:40], answer)
             assert key in answer.json, (body[:40], answer)
-        assert post(server, path, good).status == 200  # it is as good as before
+        assert post(server, path, good).status == 200  # the server still works
         assert post(server, path, good, headers={"Content-Type": "application/json; charset=utf-8"}).status == 200
         check_nothing_stays(server, 2)
 
@@ -51,22 +51,22 @@ def test_what_is_no_body_is_refused_in_its_form(reckon, bodies, path):
     ("/librechat/exec", {"args": ["a\0b"]}),
     ("/librechat/exec", {"args": ["x" * 100000]}),
 ])
-def test_names_and_words_that_cannot_be(reckon, path, change):
-    good, key = DOORS[path]
+def test_invalid_names_and_arguments(reckon, path, change):
+    good, key = APIS[path]
     with Server(reckon) as server:
         answer = post(server, path, json.dumps({**good, **change}))
         assert 400 <= answer.status < 500 and key in answer.json, answer
         check_nothing_stays(server, 0)
 
 
-def test_output_may_be_anything(reckon):
-    """What is printed comes back, whatever bytes it has."""
+def test_output_that_is_not_utf_8(reckon):
+    """Invalid bytes of the output become replacement characters; control characters stay."""
     with Server(reckon) as server:
         code = "import sys; sys.stdout.buffer.write(b'\\xff\\x00a\\x1b[31m')"
         for path, where in (("/sandboxfusion/run_code", ("run_result", "stdout")),
                             ("/piston/api/v2/execute", ("run", "stdout")),
                             ("/librechat/exec", ("stdout",)), ("/dify/v1/sandbox/run", ("data", "stdout"))):
-            body = json.loads(json.dumps(DOORS[path][0]).replace("print(1)", code.replace("\\", "\\\\")))
+            body = json.loads(json.dumps(APIS[path][0]).replace("print(1)", code.replace("\\", "\\\\")))
             value = post(server, path, body).json
             for name in where:
                 value = value[name]

@@ -1,4 +1,4 @@
-"""How far something is, at a terminal: amount, rate and time left, and nothing of it afterwards."""
+"""Progress at a terminal: amount, rate and time left, which disappear afterwards."""
 import contextlib
 import hashlib
 import http.server
@@ -32,11 +32,11 @@ def big(reckon):
 
 
 def lines_of(term):
-    """What stood on the line, one after the other."""
+    """The successive contents of the line."""
     return [piece.split("\x1b[K")[0] for piece in term.raw.decode().split("\r")]
 
 
-def test_files_put_and_get_say_how_far_they_are(reckon, big):
+def test_progress_of_files_put_and_get_disappears(reckon, big):
     reckon("session", "create", "s", "-t", "python", "--disk", "1G", "--memory", "1G").expect(0)
     with Terminal(reckon, "files", "put", "-s", "s", str(big), columns=100) as term:
         assert term.end() == 0
@@ -49,18 +49,18 @@ def test_files_put_and_get_say_how_far_they_are(reckon, big):
         assert "left" not in term.text
 
 
-# ---- what is fetched from an index of packages ---------------------------------------------------
+# ---- downloads from a package index --------------------------------------------------------------
 
 PACKAGE_BYTES = 1_500_000
 PIECE = 50_000
 PIECE_SECONDS = 0.08
-BUILD_SECONDS = 100  # measures nothing: an environment of Python is made
+BUILD_SECONDS = 100  # a limit, not a measurement: it makes a virtual environment
 # pip's bar: "0.9/1.5 MB 610.0 kB/s eta 0:00:02"
 BAR = re.compile(r"[\d.]+/1\.5 MB [\d.]+ [kM]B/s eta 0:00:\d\d")
 
 
 def wheel(folder, name, inside):
-    """A wheel that no compression makes small, of version 1; returns its line in a lock."""
+    """Makes an incompressible wheel of version 1; returns its line in a lock file."""
     path, info = folder / f"{name}-1-py3-none-any.whl", f"{name}-1.dist-info"
     with zipfile.ZipFile(path, "w") as made:
         made.writestr(inside, os.urandom(PACKAGE_BYTES))
@@ -74,7 +74,7 @@ def wheel(folder, name, inside):
 @contextlib.contextmanager
 def slow_index(folder):
     """
-    The address of an index of the wheels there, which come at 600 kB a second: once each, and
+    The address of an index of the wheels in `folder`. Each comes at 600 kB/s the first time, and
     fast from then on.
     """
     served = set()
@@ -108,7 +108,7 @@ def slow_index(folder):
 
 @pytest.fixture
 def index(reckon):
-    """A folder for wheels, the address where pip finds them, and what came from there."""
+    """A folder for wheels, the address where pip finds them, and the names that it served."""
     folder = reckon.work / "wheels"
     folder.mkdir()
     with slow_index(folder) as (url, served):
@@ -116,12 +116,12 @@ def index(reckon):
 
 
 def plain(term):
-    """What was shown, without what moves the cursor and colours it."""
+    """The text that was shown, without control sequences."""
     return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", term.raw.decode())
 
 
 def fetched(reckon, *args, **more):
-    """What a command showed that fetched a package, and did well."""
+    """Runs a command that fetches a package and succeeds; returns the text that it showed."""
     with Terminal(reckon, *args, columns=100, **more) as term:
         status = term.end(BUILD_SECONDS)
         assert status == 0, term.text
@@ -129,7 +129,7 @@ def fetched(reckon, *args, **more):
 
 
 @pytest.mark.parametrize("command", ["add", "build"])
-def test_templates_say_how_far_they_are(reckon, index, command):
+def test_templates_show_progress(reckon, index, command):
     folder, url, served = index
     lock = reckon.file("slow.txt", wheel(folder, "slow_one", "slow_one/data.bin") + "\n")
     reckon.env["RECKON_TEMPLATES"] = str(reckon.place.folder(command))
@@ -142,14 +142,14 @@ def test_templates_say_how_far_they_are(reckon, index, command):
     assert BAR.search(shown), shown
     for step in ("slow: preparing what was installed", "slow: compiling", "slow: 1 packages"):
         assert step in shown
-    # A terminal that cannot move its cursor, and a pipe, get the end alone.
+    # A dumb terminal and a pipe get only the result.
     assert "eta" not in fetched(reckon, *again, term="dumb")
     done = reckon(*again, timeout=BUILD_SECONDS).expect(0)
     assert (done.err, done.out.startswith("slow: 1 packages")) == ("", True)
 
 
 def with_pins(reckon, lines):
-    """`reckon` whose local model is made of other packages: a copy of the programs."""
+    """A copy of the programs whose local model consists of these packages."""
     tree, built = pathlib.Path(reckon.place.folder("pinned")), reckon.place.program.parent.parent
     for name in ("bin/reckon", "libexec/reckon-model"):
         (tree / name).parent.mkdir()
@@ -162,7 +162,7 @@ def with_pins(reckon, lines):
     return tree / "bin/reckon"
 
 
-def test_model_install_says_how_far_it_is(reckon, index, monkeypatch):
+def test_model_install_shows_progress(reckon, index, monkeypatch):
     if os.uname().machine != "x86_64":
         pytest.skip("what is pinned is for x86-64")
     folder, url, _ = index
@@ -180,8 +180,8 @@ def test_model_install_says_how_far_it_is(reckon, index, monkeypatch):
 
 # ---- measuring -----------------------------------------------------------------------------------
 
-def test_bench_says_how_far_it_is(reckon):
-    """Its long measurements say what they do; rounds say what one takes, and what is left."""
+def test_bench_shows_progress(reckon):
+    """The line shows the round, the duration of a round and the time left."""
     args = ("bench", "--quick", "--runs", "3", "--peers", "none")
     with Terminal(reckon, *args, columns=100) as term:
         assert term.end(BUILD_SECONDS) == 0, term.text

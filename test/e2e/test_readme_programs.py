@@ -1,6 +1,6 @@
-"""The first programs of vendors' own pages, verbatim but for addresses and keys.
+"""The first programs of other projects' pages, unchanged but for addresses and keys.
 
-Where the page comes with the package it is read from there; what stands below is as the page of the project has it.
+If the page comes with the package, the test reads it there; the programs below are copies from the pages.
 """
 import importlib.metadata
 import inspect
@@ -32,7 +32,7 @@ loop = asyncio.get_event_loop()
 loop.run_until_complete(main())
 """
 # https://github.com/engineer-man/piston, readme: "Interactive execution" and "Execute" have no program; this is the body
-# of its example, with what it says that comes back.
+# of its example.
 PISTON_BODY = """{
     "language": "js",
     "version": "*",
@@ -80,30 +80,30 @@ def blocks_of(package):
 
 
 def test_jupyter_kernel_client(server):
-    """It demands that the kernel is on the client's machine: so the client gets the name of the box."""
+    """The program requires the kernel on the client's machine, so the client gets the host name of the box."""
     program = change(blocks_of("jupyter_kernel_client")[0],
                      ("http://localhost:8888", f"http://127.0.0.1:{server.port}/jupyter"),
                      ("MY_TOKEN", server.key))
     name, user = server.execute(server.create(), "import os, platform\n"
                                 "print(platform.node(), os.environ.get('USER', 'John Smith'))"
                                 )["text"].splitlines()[0].split(" ", 1)
-    said = run(program, before=["unshare", "-u", "sh", "-c", 'hostname "$0" && exec "$@"', name], USER=user)
-    assert f"Hey {user} from {name}." in said and "'status': 'ok'" in said
+    output = run(program, before=["unshare", "-u", "sh", "-c", 'hostname "$0" && exec "$@"', name], USER=user)
+    assert f"Hey {user} from {name}." in output and "'status': 'ok'" in output
 
 
 def test_autogen(server):
     show = ("import inspect\nfrom autogen_ext.code_executors.docker_jupyter import DockerJupyterCodeExecutor\n"
             "print(inspect.getdoc(DockerJupyterCodeExecutor))")
     [program] = re.findall(r"directly:\n\n.*?code-block:: python\n\n(.*?)\n\n *Example", run(show, CLIENTS), re.DOTALL)
-    # No Docker: the server that runs already, as it is connected with in the same package.
+    # Without Docker: connect to the running server with a class of the same package.
     program = change(
         inspect.cleandoc("    " + program.strip() if program.startswith("    ") else program),
         ("async with DockerJupyterServer() as jupyter_server:", "if True:"),
         ("jupyter_server=jupyter_server", "jupyter_server=JupyterConnectionInfo(host='127.0.0.1:"
          f"{server.port}/jupyter', use_https=False, port=None, token='{server.key}')"))
-    said = run("from autogen_ext.code_executors.docker_jupyter._jupyter_server import JupyterConnectionInfo\n" +
-               program, CLIENTS)
-    assert "hello world!" in said and "exit_code=0" in said
+    output = run("from autogen_ext.code_executors.docker_jupyter._jupyter_server import JupyterConnectionInfo\n" +
+                 program, CLIENTS)
+    assert "hello world!" in output and "exit_code=0" in output
 
 
 def test_pyston(server):
@@ -121,5 +121,5 @@ def test_piston(server):
 
 def test_sandbox_fusion(server):
     assert sandbox_fusion.__all__
-    said = run(FUSION, SANDBOX_FUSION_ENDPOINT=url(server, "/sandboxfusion"))
-    assert "Success" in said and "Hello, world!" in said
+    output = run(FUSION, SANDBOX_FUSION_ENDPOINT=url(server, "/sandboxfusion"))
+    assert "Success" in output and "Hello, world!" in output

@@ -1,4 +1,4 @@
-"""The repair view and the hints of failing cells: test/data/failing, and exceptions that fight back."""
+"""The repair view and the hints of failing cells: test/data/failing, and hostile exceptions."""
 
 import json
 import os
@@ -19,7 +19,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 def read_cells(path):
     """
     [(words of the head, code)]. A head is a line `#%% Type | text | text`: the exception, and what
-    its view or hints must hold; `#%% setup` runs without an exception, `#%% setup fails` with one.
+    its view or hints must contain; `#%% setup` runs without an exception, `#%% setup fails` with one.
     """
     cells = []
     for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
@@ -65,7 +65,7 @@ def hostile(tmp_path_factory):
 
 
 def view_of(record):
-    """Everything a reader gets; checks what holds for each view."""
+    """The view with its hints, after the checks that apply to every view."""
     error = record["error"]
     view, hints = error["repair"], error["hints"]
     assert view, f"no view: {error['traceback']}"
@@ -116,7 +116,7 @@ def test_there_are_enough_cells():
     assert all(len(head) > 1 for head in heads)
 
 
-def test_a_traceback_is_complete_beside_the_view(hostile):
+def test_the_traceback_is_complete_with_a_view(hostile):
     record = hostile.run("import pandas as pd\ndef f(table):\n    return table['b']\nf(pd.DataFrame({'a': [1]}))")
     lines = record["error"]["traceback"].splitlines()
     assert lines[0] == "Traceback (most recent call last):"
@@ -149,7 +149,7 @@ LOOPS = "class {0}:\n    def {1}(self, *a):\n        while True: pass\n"
     ("class S(str):\n    def __repr__(self):\n        while True: pass\n    __len__ = __str__ = __repr__\n"
      "def f(bad):\n    return [1][2]\nf(S('abc'))", "IndexError", "S of 3 characters"),
     ("class I(int):\n    def __repr__(self): 1/0\ndef f(bad):\n    return [1][bad]\nf(I(7))", "IndexError", "I(7)"),
-    # Exceptions that fight back.
+    # Hostile exceptions.
     ("class E1(Exception):\n    def __str__(self): 1/0\nraise E1('x')", "E1", "E1"),
     ("class E2(Exception):\n    def __str__(self): return 5\nraise E2('x')", "E2", "E2"),
     ("class E3(Exception):\n    @property\n    def __traceback__(self): 1/0\n    @property\n    def __cause__(self): 1/0\n"
@@ -201,7 +201,7 @@ def test_a_hostile_failure_is_reported(hostile, code, name, says):
     assert hostile.run("6 * 7")["results"][0]["data"]["text/plain"] == "42"
 
 
-def test_without_a_view_there_is_the_traceback(tmp_path):
+def test_the_traceback_is_shown_without_a_view(tmp_path):
     session = Session(tmp_path, "python")
     record = session.run("import sys\nsys.modules['_reckon.repair'].hints.collect = None\n"
                          "sys.modules['_reckon.repair'].case.Case = None\n1/0")
@@ -212,7 +212,7 @@ def test_without_a_view_there_is_the_traceback(tmp_path):
     session.close()
 
 
-def test_memory_that_ended_is_reported(tmp_path):
+def test_exhausted_memory_is_reported(tmp_path):
     session = Session(tmp_path, "python")
     record = session.run("kept = []\nwhile True:\n    kept.append(bytearray(1 << 20))")
     assert record["error"]["name"] in ("MemoryError", "OutOfMemory")
@@ -222,14 +222,14 @@ def test_memory_that_ended_is_reported(tmp_path):
     session.close()
 
 
-def test_a_person_gets_the_traceback_and_the_hints(reckon):
+def test_the_command_line_shows_the_traceback_and_the_hints(reckon):
     done = reckon("run", "-c", "fruit = {'apple': 1}\nfruit['aple']").expect(1)
     assert "Traceback (most recent call last):" in done.err
     assert done.err.index("KeyError: 'aple'") < done.err.index("hint: fruit has the key 'apple'")
     assert "> 2 |" not in done.err
 
 
-# ---- failing cells whose repair is known (tools/repair-rate) ------------------------------------
+# ---- failing cells with a known repair (tools/repair-rate) ---------------------------------------
 
 def test_there_are_sixty_cells_to_repair():
     cells = read_repairs()
@@ -238,15 +238,15 @@ def test_there_are_sixty_cells_to_repair():
     assert all(cell.before and cell.fails and cell.repaired and cell.check for cell in cells)
 
 
-def test_each_fails_as_it_says_and_its_repair_passes(tmp_path):
-    """A check that passed without a repair would count nothing but luck."""
+def test_each_cell_fails_and_its_repair_passes_the_check(tmp_path):
+    """The check must fail without the repair, or it would not test the repair."""
     sandbox = Sandbox({"RECKON_STATE": str(tmp_path), "RECKON_TEMPLATES": str(templates_dir())})
     wrong = []
     for cell in read_repairs():
-        before, fails, unmended, repaired, check = sandbox.run(cell.before, cell.fails, cell.check,
-                                                               cell.repaired, cell.check)
+        before, fails, unrepaired, repaired, check = sandbox.run(cell.before, cell.fails, cell.check,
+                                                                 cell.repaired, cell.check)
         failure = fails["error"] and fails["error"]["name"]
-        statuses = [record["status"] for record in (before, unmended, repaired, check)]
+        statuses = [record["status"] for record in (before, unrepaired, repaired, check)]
         if failure != cell.error or statuses != ["ok", "error", "ok", "ok"]:
             wrong.append(f"{cell.name}: {failure}, {statuses}\n{check['text']}\n{repaired['text']}")
         elif not fails["error"]["repair"] or fails["error"]["repair"] not in fails["text"]:

@@ -1,4 +1,4 @@
-"""reckon repl, with a person at a terminal, and with a pipe."""
+"""reckon repl at a terminal and with a pipe."""
 import base64
 import re
 import stat
@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from terminal import Terminal
 
-pytestmark = pytest.mark.one_user  # walls are not what is tested here
+pytestmark = pytest.mark.one_user  # isolation is not tested here
 
 # A picture: the left half red, the right half blue.
 PICTURE = """
@@ -52,7 +52,7 @@ def test_a_value_and_a_variable(repl):
     assert "\na\n" in term.text
 
 
-def test_a_block_goes_on_until_an_empty_line(repl):
+def test_a_block_continues_until_an_empty_line(repl):
     term = repl()
     term.prompt(1).enter("for i in range(2):")
     term.until(lambda: term.line.endswith("┆") and "\n" in term.text, "a second line")
@@ -72,7 +72,7 @@ def test_lines_above_the_cursor_can_be_edited(repl):
     term.wait("print('v', i)").key("up", "end", "backspace", "backspace").type("+1):")
     term.wait("range(2+1):").key("home", "right", "left", "down", "end", "enter", "enter").prompt(2)
     assert "v 0\nv 1\nv 2\n" in term.text
-    # A line that is joined with the one above, and one that is split off again.
+    # A line is added and joined with the one above again.
     term.type("if 1:").key("alt-enter").type("x").key("home", "backspace").wait("if 1:x")
     term.key("end", "enter", "enter").wait("NameError")
     assert "if 1:x" in term.text
@@ -90,7 +90,7 @@ def test_editing_keys(repl):
     assert "Out[3]: 5" in term.text
 
 
-def test_wide_characters_are_edited_where_they_stand(repl):
+def test_wide_characters_are_edited_at_the_right_column(repl):
     term = repl()
     term.prompt(1).type("'日本x語'").key("left", "left", "backspace").wait("'日本語'")
     term.key("enter").prompt(2)
@@ -118,7 +118,7 @@ def test_the_window_can_change_its_size(repl):
 
 # ---- history -----------------------------------------------------------------------------------
 
-def test_history_is_kept_whole_and_private(repl, reckon):
+def test_history_has_whole_cells_and_is_private(repl, reckon):
     term = repl()
     term.prompt(1).enter("for i in range(1):").until(lambda: term.line.endswith("┆"), "more")
     term.enter("print('kept', '\\\\')").key("enter").prompt(2)
@@ -138,14 +138,14 @@ def test_history_is_kept_whole_and_private(repl, reckon):
     assert "Out[2]: 'second'" in term.text
 
 
-def test_history_can_be_left_alone(repl, reckon):
+def test_no_history_writes_no_file(repl, reckon):
     term = repl("--no-history")
     term.cell(1, "1")
     term.key("up").until(lambda: term.line == "In [2]: 1", "recall").key("ctrl-c").prompt(2)
     assert not (reckon.work / "xdg").exists()
 
 
-def test_a_history_that_cannot_be_used_is_no_obstacle(repl, reckon):
+def test_the_console_works_if_the_history_is_not_usable(repl, reckon):
     (reckon.work / "xdg").write_text("not a folder")
     term = repl()
     term.cell(1, "1 + 1")
@@ -184,7 +184,7 @@ def test_commands_and_host_files_are_completed(repl, reckon):
     assert r"'a\n1\n'" in term.text
 
 
-def test_names_that_would_steer_the_terminal_are_not_offered(repl):
+def test_names_with_control_characters_are_not_completed(repl):
     term = repl()
     term.prompt(1).enter("class K(dict): pass").key("enter").prompt(2)
     term.cell(2, r"k = K({'sa\x1b]0;x\x07': 1, 'safe': 2, 'sa\x9bc': 3})")
@@ -197,7 +197,7 @@ def test_names_that_would_steer_the_terminal_are_not_offered(repl):
 BLOCK = "def f(a):\n    if a:\n\n        return 1\n    return 2\n\nprint('f:', f(0))\nf(1)\n"
 
 
-def test_what_is_pasted_is_one_cell(repl):
+def test_a_paste_is_one_cell(repl):
     term = repl()
     term.prompt(1).paste(BLOCK.replace("\n", "\r")).wait("f(1)")
     assert "Out" not in term.text  # it waits for Enter
@@ -206,19 +206,19 @@ def test_what_is_pasted_is_one_cell(repl):
     term.paste("x = '\x1b[31m\x07'").wait("x = '[31m'").key("ctrl-c").prompt(2)
 
 
-def test_a_paste_that_is_not_marked_is_one_cell(repl):
+def test_a_paste_without_markers_is_one_cell(repl):
     term = repl()
     term.prompt(1).write(BLOCK.strip().replace("\n", "\r")).wait("┆ f(1)").key("enter").prompt(2)
     assert "f: 2\nOut[1]: 1" in term.text
 
 
-def test_what_is_typed_ahead_waits(repl):
+def test_input_typed_ahead_runs_afterwards(repl):
     term = repl()
     term.prompt(1).enter("import time; time.sleep(1)").write("6 * 7\r").prompt(3)
     assert "Out[2]: 42" in term.text
 
 
-# ---- a cell runs -------------------------------------------------------------------------------
+# ---- running cells ----------------------------------------------------------------------------
 
 def test_an_interrupt_stops_the_cell_and_keeps_variables(repl):
     term = repl()
@@ -237,7 +237,7 @@ def test_output_comes_as_it_is_printed(repl):
     term.until(lambda: term.text.endswith("\nfirst"), "output").key("ctrl-c").prompt(2)
 
 
-def test_a_cell_asks(repl):
+def test_a_cell_requests_input(repl):
     term = repl()
     term.prompt(1).enter("name = input('Who? ')")
     term.until(lambda: term.line == "Who?", "the question").type("Ada\r").prompt(2)
@@ -258,7 +258,7 @@ def test_an_error_and_its_traceback(repl):
     assert "ZeroDivisionError: division by zero" in term.text
 
 
-def test_the_terminal_is_not_steered(repl):
+def test_control_sequences_are_escaped(repl):
     term = repl()
     term.prompt(1).enter(r"print('\x1b]0;owned\x07\x1b[2J\x9b5n'); '\x1b[31mx'").prompt(2)
     assert r"\x1b]0;owned\x07\x1b[2J\x9b5n" in term.text
@@ -280,7 +280,7 @@ def test_a_time_limit_is_set_and_lifted(repl):
     assert "soon" in term.text
 
 
-def test_magics_stay_the_kernels(repl):
+def test_magics_of_the_kernel_go_to_the_kernel(repl):
     term = repl()
     term.cell(1, "!echo from a shell")
     term.cell(2, "len?")
@@ -290,7 +290,7 @@ def test_magics_stay_the_kernels(repl):
     term.prompt(4).enter("%%bash").until(lambda: term.line.endswith("┆"), "more")
     term.enter("echo in $BASH_VERSION").key("enter").prompt(5)
     assert "\nin 5" in term.text
-    term.enter(" %history").prompt(6)  # the kernel's, because of the space
+    term.enter(" %history").prompt(6)  # goes to the kernel, because of the space
     assert "\n[1]" not in term.text
 
 
@@ -322,7 +322,7 @@ def test_a_table_fits_the_window(repl, columns):
     assert all(wcswidth(row) <= columns for row in rows)
     assert rows[0].split() == ["city", "sales", "share", "day"]
     assert rows[1].split() == ["0", "Bonn", "3", "0.50", "2024-01-30"]
-    # Numbers are aligned to the right, whatever is beside them.
+    # Numbers are aligned to the right, whatever is next to them.
     ends = {wcswidth(row[:row.index(number) + len(number)])
             for row, number in zip(rows[1:4], ["  3  ", "12345  ", "  7  "])}
     assert len(ends) == 1
@@ -419,7 +419,7 @@ def test_a_picture_for_iterm2(repl):
     assert base64.b64decode(found[2])[:2] in (b"II", b"MM", b"\x89P")  # made from pixels: TIFF
 
 
-def test_no_picture_but_a_way_to_it(repl, reckon):
+def test_images_none_shows_the_command_to_save_an_image(repl, reckon):
     term = repl("--images", "none")
     term.prompt(1).paste(PICTURE).wait("two = Show").key("enter").prompt(2)
     term.enter("two").prompt(3)
@@ -433,7 +433,7 @@ def test_no_picture_but_a_way_to_it(repl, reckon):
 @pytest.mark.parametrize("broken", [
     "b'\\x89PNG\\r\\n\\x1a\\n'", "two.data[:60]", "two.data.replace(b'IDAT', b'IDAX')",
     "png(100000, 100000, b'')", "png(4096, 4097, b'')", "png(4000, 4000, b'')"])
-def test_a_broken_picture_is_named_and_hurts_nothing(repl, broken):
+def test_a_broken_picture_is_reported_and_the_console_continues(repl, broken):
     term = repl("--images", "blocks")
     term.prompt(1).paste(PICTURE).wait("two = Show").key("enter").prompt(2)
     term.enter(f"Show({broken})").prompt(3)
@@ -500,7 +500,7 @@ def test_restart_keeps_files_and_drops_variables(repl):
     assert "NameError" in term.text
 
 
-def test_a_kernel_that_died_is_not_replaced_in_silence(repl, reckon):
+def test_a_kernel_that_died_is_reported_and_replaced(repl, reckon):
     reckon.file("in.txt", "given")
     term = repl("-f", "in.txt")
     term.cell(1, "x = open('f.txt', 'w').write('stays')")
@@ -515,14 +515,14 @@ def test_a_kernel_that_died_is_not_replaced_in_silence(repl, reckon):
     term.cell(4, "'goes on'")
 
 
-def test_memory_that_ran_out(repl):
+def test_the_console_continues_after_a_memory_error(repl):
     term = repl("--memory", "200M", "--disk", "16M")
     term.prompt(1).enter("import os; [bytearray(10**8) for _ in range(99)]").prompt(2)
     assert "MemoryError" in term.text
     term.cell(2, "'goes on'")
 
 
-def test_leaving(repl):
+def test_ctrl_d_and_exit_end_the_console(repl):
     term = repl()
     term.prompt(1).key("ctrl-d")
     assert term.end() == 0  # nothing ran: nothing is lost
@@ -577,11 +577,11 @@ def test_save_bash(reckon):
     assert book.metadata.kernelspec == {"name": "bash", "display_name": "Bash", "language": "bash"}
     assert book.metadata.language_info == {"name": "bash", "file_extension": ".sh",
                                            "mimetype": "text/x-sh"}
-    # No magic of bash's: the line stays as it is.
+    # Bash has no magics: the line stays unchanged.
     assert (reckon.cwd / "a.sh").read_text() == "# %% [1]\n! false\n"
 
 
-def test_a_script_of_bash_goes_past_what_failed(reckon):
+def test_a_saved_bash_script_continues_after_failed_cells(reckon):
     cells = "x='it''s'; nosuch-command\n\nif then\n\necho \"$x\" > /mnt/data/made.txt\n\n"
     done = reckon("repl", "-l", "bash", stdin=cells + "%save b.sh\n")
     assert "2 cells that failed: the script goes on behind them" in done.err
@@ -603,7 +603,7 @@ def test_a_dumb_terminal(repl):
     assert b"\x1b" not in term.raw
 
 
-def test_no_colours_are_wanted(repl):
+def test_no_color_disables_colours(repl):
     term = repl(env={"NO_COLOR": "1"})
     term.cell(1, "6 * 7")
     assert b"\x1b[31m" not in term.raw and b"\x1b[32m" not in term.raw
@@ -628,6 +628,6 @@ def test_cells_from_a_pipe(reckon):
     assert "kernel_died" in done.err and "in a fresh kernel with the same files" in done.err
 
 
-def test_what_is_not_understood(reckon):
+def test_invalid_options(reckon):
     for args in (["file.py"], ["--images", "ascii"], ["--json"], ["--memory", "x"]):
         assert reckon("repl", *args).expect(2).err.startswith("reckon: repl: ")

@@ -1,4 +1,4 @@
-"""reckon repl -s NAME: the console, in a session that a daemon keeps."""
+"""reckon repl -s NAME: the console in a session of a daemon."""
 import os
 import re
 import signal
@@ -9,7 +9,7 @@ from terminal import Terminal
 from test_client import comparable, session, shared  # noqa: F401
 from test_repl import PICTURE, pytestmark  # noqa: F401
 
-# Each is typed with a session and without: what comes out, and how it ends, is the same.
+# Each runs with a session and without; output and exit status are the same.
 ALIKE = {
     "a value": "x = 6\nx * 7\n",
     "a block": "for i in range(2):\n    print(i)\n\ndef f():\n    return 1\n\nf()\n",
@@ -37,20 +37,20 @@ def test_a_session_makes_no_difference(shared, session, cells):
     shared.file("in.txt", "seven")
     shared.file("in.py", "print('from a file')\n")
     alone = shared("repl", "-t", "python", stdin=cells)
-    kept = shared("repl", "-s", session, "-t", "python", stdin=cells)
-    assert kept.status == alone.status
-    assert without_times(kept.out) == without_times(alone.out)
-    assert without_times(kept.err) == without_times(alone.err)
+    with_session = shared("repl", "-s", session, "-t", "python", stdin=cells)
+    assert with_session.status == alone.status
+    assert without_times(with_session.out) == without_times(alone.out)
+    assert without_times(with_session.err) == without_times(alone.err)
 
 
-def test_variables_are_there_before_and_after(shared, session):
+def test_the_console_shares_variables_with_run(shared, session):
     shared("run", "-s", session, "-c", "x = 6").expect(0)
     assert shared("repl", "-s", session, stdin="y = x * 7\n").expect(0).err == ""
     assert shared("run", "-s", session, "-c", "y").expect(0).out == "42\n"
 
 
-def test_a_notebook_has_the_outputs_also_of_a_record_that_leaves_them_out(shared):
-    """`done` says `streamed` of more than 6 MiB: the record is fetched whole."""
+def test_a_saved_notebook_has_the_outputs_of_a_streamed_record(shared):
+    """The `done` event omits output of more than 6 MiB, so the console fetches the whole record."""
     done = shared("repl", "-t", "python", "-s", "wide-console", "--max-output", "8M",
                   stdin="print('x' * 7_000_000)\n%save -f wide.ipynb\n").expect(0)
     shared("session", "rm", "wide-console").expect(0)
@@ -60,7 +60,7 @@ def test_a_notebook_has_the_outputs_also_of_a_record_that_leaves_them_out(shared
     assert len(notebook.cells[0].outputs[0].text) == 7_000_001
 
 
-def test_its_language_is_the_sessions(shared):
+def test_the_default_language_is_that_of_the_session(shared):
     shared("session", "create", "shell", "-t", "python", "-l", "bash").expect(0)
     done = shared("repl", "-s", "shell", stdin="N=7\nif true; then\necho $N\nfi\n").expect(0)
     assert done.out == "7\n"
@@ -69,7 +69,7 @@ def test_its_language_is_the_sessions(shared):
     shared("session", "rm", "shell").expect(0)
 
 
-def test_a_session_that_ends_is_said_and_restart_makes_it_again(shared, session):
+def test_a_removed_session_is_reported_and_restart_creates_it_again(shared, session):
     shared.file("in.txt", "seven")
     with shared.start("repl", "-s", session, "-f", "in.txt", stdin=-1) as console:
         console.stdin.write(b"open('made.txt', 'w').write('m'); print('go', flush=True)\n")
@@ -90,14 +90,14 @@ def console(shared, session):
         yield term
 
 
-def test_a_person_is_asked_for_input(console):
+def test_input_reads_from_the_terminal(console):
     console.wait(f"python, session {console.session}.")
     console.prompt(1).enter("name = input('name? ')").wait("name? ").enter("Ada").prompt(2)
     console.cell(2, "print('hello', name)")
     assert "hello Ada" in console.text
 
 
-def test_tab_completes_and_blocks_go_on(console):
+def test_tab_completes_and_blocks_continue(console):
     console.cell(1, "long_name = 42")
     console.prompt(2).type("long_n")
     console.key("tab").wait("long_name")
@@ -106,7 +106,7 @@ def test_tab_completes_and_blocks_go_on(console):
     console.enter("for i in [1]:").until(lambda: console.line.endswith("┆"), "a second line")
 
 
-def test_ctrl_c_stops_a_cell_and_twice_leaves_it(console, shared):
+def test_ctrl_c_stops_a_cell_and_a_second_one_detaches(console, shared):
     console.prompt(1).enter("import time; x = 5; time.sleep(600)").pump(1)
     console.key("ctrl-c").wait("interrupted").prompt(2)
     console.cell(2, "x + 1")
@@ -120,7 +120,7 @@ def test_ctrl_c_stops_a_cell_and_twice_leaves_it(console, shared):
     assert console.process.wait(60) == 0
 
 
-def test_the_session_stays_when_the_console_is_left(console, shared):
+def test_the_session_stays_when_the_console_ends(console, shared):
     console.cell(1, "x = 42")
     console.key("ctrl-d")
     assert console.process.wait(60) == 0
@@ -129,7 +129,7 @@ def test_the_session_stays_when_the_console_is_left(console, shared):
 
 @pytest.mark.parametrize("args", [["--mount", "."], ["--strict"], ["--private"],
                                   ["--isolate-cpu", "core"]])
-def test_what_does_not_go_with_a_session_is_refused_by_name(shared, args):
+def test_options_that_cannot_be_used_with_a_session(shared, args):
     done = shared("repl", "-s", "x", *args, stdin="1\n").expect(2)
     assert f"{args[0]} cannot be used with -s" in done.err
     assert "need -s" in shared("repl", "--url", "http://x", stdin="1\n").expect(2).err

@@ -1,4 +1,4 @@
-"""Cells whose outputs IPython recorded say the same in Reckon: tools/replay over test/data."""
+"""Cells have the same outputs in Reckon as in recordings of IPython: tools/replay over test/data."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def replay(tmp_path):
 
 @pytest.mark.parametrize(("names", "template"), [
     (["kernel"], "python"), (["data", "values", "dialect", "behaviour", "libraries"], "data")])
-def test_cells_say_what_they_said_in_ipython(replay, names, template):
+def test_cells_have_the_outputs_of_ipython(replay, names, template):
     files = [TRANSCRIPTS / f"{name}.jsonl" for name in names]
     done = replay(*files, "--template", template, "--threshold", "100", "--strict")
     assert done.returncode == 0, done.stdout + done.stderr

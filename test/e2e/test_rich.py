@@ -37,7 +37,7 @@ def size_of(png):
     return struct.unpack(">II", png[16:24])
 
 
-def one(done):
+def only_display(done):
     """The only display of an execution."""
     assert done.status == "ok", done.error
     (display,) = done.displays
@@ -50,7 +50,7 @@ def metadata(packet):
 
 # ---- figures ----------------------------------------------------------------------------------
 
-def test_a_figure_comes_behind_the_value(kernel):
+def test_a_figure_comes_after_the_value(kernel):
     done = kernel.execute("print('a')\nplt.plot([1, 2])")
     assert [event[0] for event in done.order] == ["stdout", wire.RESULT, wire.DISPLAY]
 
@@ -66,8 +66,8 @@ def test_each_figure_is_shown_once(kernel):
 
 
 def test_a_figure_without_content_has_no_picture(kernel):
-    assert set(one(kernel.execute("plt.figure();"))) == {"text/plain"}
-    assert "image/png" in one(kernel.execute("plt.figure().text(0, 0, 'x');"))
+    assert set(only_display(kernel.execute("plt.figure();"))) == {"text/plain"}
+    assert "image/png" in only_display(kernel.execute("plt.figure().text(0, 0, 'x');"))
 
 
 @pytest.mark.parametrize(("formats", "mimes"), [
@@ -77,36 +77,36 @@ def test_figure_formats(kernel, formats, mimes):
     kernel.execute("from matplotlib_inline.backend_inline import set_matplotlib_formats\n"
                    f"set_matplotlib_formats({formats})")
     try:
-        found = set(one(kernel.execute("plt.plot([1, 2]);")))
+        found = set(only_display(kernel.execute("plt.plot([1, 2]);")))
     finally:
         kernel.execute("set_matplotlib_formats('png')")
     assert found == mimes | {"text/plain", CHART}
 
 
 def test_config_of_figures(kernel):
-    plain = size_of(one(kernel.execute("plt.plot([1]);"))["image/png"])
+    plain = size_of(only_display(kernel.execute("plt.plot([1]);"))["image/png"])
     done = kernel.execute("%config InlineBackend.figure_format = 'retina'\nplt.plot([1]);")
-    big = size_of(one(done)["image/png"])
+    big = size_of(only_display(done)["image/png"])
     assert big[0] >= 2 * plain[0] - 4
     assert metadata(done.displays[0])["image/png"]["width"] == big[0] // 2
     done = kernel.execute("%config InlineBackend.figure_format = 'png'\n"
                           "%config InlineBackend.print_figure_kwargs = {'bbox_inches': None}\nplt.plot([1]);")
-    assert size_of(one(done)["image/png"]) == (640, 480)
+    assert size_of(only_display(done)["image/png"]) == (640, 480)
     kernel.execute("%config InlineBackend.print_figure_kwargs = {'bbox_inches': 'tight'}")
     assert kernel.execute("%config InlineBackend.figure_format = 'bmp'").status == "error"
 
 
-def test_figures_can_be_kept_open(kernel):
+def test_close_figures_false_leaves_figures_open(kernel):
     kernel.execute("%config InlineBackend.close_figures = False")
     try:
-        one(kernel.execute("fig, ax = plt.subplots(); ax.plot([1]);"))
+        only_display(kernel.execute("fig, ax = plt.subplots(); ax.plot([1]);"))
         assert kernel.execute("1").displays == []
-        one(kernel.execute("ax.plot([2]);"))
+        only_display(kernel.execute("ax.plot([2]);"))
     finally:
         kernel.execute("%config InlineBackend.close_figures = True\nplt.close('all')")
 
 
-def test_a_figure_replaces_what_has_its_id(kernel):
+def test_a_figure_can_update_a_display(kernel):
     done = kernel.execute("h = display('a', display_id=True)\nfig, ax = plt.subplots(); ax.plot([1])\n"
                           "plt.close(); h.update(fig)")
     kinds = [event[0] for event in done.order]
@@ -115,7 +115,7 @@ def test_a_figure_replaces_what_has_its_id(kernel):
 
 def test_seaborn_and_animation(kernel):
     kernel.execute("import seaborn as sns\nfrom matplotlib.animation import FuncAnimation")
-    assert one(kernel.execute("sns.pairplot(pd.DataFrame({'a': [1, 2], 'b': [2, 1]}));"))["image/png"]
+    assert only_display(kernel.execute("sns.pairplot(pd.DataFrame({'a': [1, 2], 'b': [2, 1]}));"))["image/png"]
     done = kernel.execute("fig, ax = plt.subplots(); line, = ax.plot([0, 1])\n"
                           "a = FuncAnimation(fig, lambda i: line.set_ydata([0, i]), frames=2)\nplt.close()\n"
                           "HTML(a.to_jshtml())")
@@ -127,7 +127,7 @@ def test_seaborn_and_animation(kernel):
 def test_plotly(kernel):
     kernel.execute("import plotly.express as px, plotly.io as pio")
     shown = [kernel.execute("f = px.line(x=[1, 2], y=[3, 4]); f").result]
-    shown += [one(kernel.execute(code)) for code in (
+    shown += [only_display(kernel.execute(code)) for code in (
         "f.show()", "display(f)", "f.show(renderer='notebook')", "f.show(renderer='browser')")]
     for bundle in shown:
         assert json.loads(bundle[PLOTLY])["data"][0]["type"] == "scatter"
@@ -141,7 +141,7 @@ def test_altair_and_bokeh(kernel):
     assert "vegaEmbed" in done.result["text/html"]
     done = kernel.execute("from bokeh.plotting import figure, show\nfrom bokeh.io import output_notebook\n"
                           "output_notebook()\np = figure(); p.line([1, 2], [3, 4]); show(p)")
-    assert one(done)["text/html"].lstrip().startswith("<!DOCTYPE html>")
+    assert only_display(done)["text/html"].lstrip().startswith("<!DOCTYPE html>")
 
 
 def test_sympy(kernel):
@@ -247,7 +247,7 @@ def test_progress_bar_moves(kernel):
     assert [event[0] for event in done.order] == [wire.DISPLAY] + [wire.UPDATE_DISPLAY] * 3
 
 
-def test_what_else_is_imported(kernel):
+def test_imports_of_ipython_modules(kernel):
     for line in ("from IPython import get_ipython, display", "from IPython.core.display_functions import display",
                  "from IPython.core.interactiveshell import InteractiveShell", "from IPython.display import display",
                  "from IPython.core.magic import register_line_magic, Magics, magics_class, line_magic",
@@ -258,10 +258,10 @@ def test_what_else_is_imported(kernel):
                  "import matplotlib; matplotlib.use('inline')", "matplotlib.use('Agg')"):
         done = kernel.execute(line)
         assert done.status == "ok", (line, done.error.text("traceback"))
-    assert one(kernel.execute("plt.plot([1]);"))["image/png"]
+    assert only_display(kernel.execute("plt.plot([1]);"))["image/png"]
 
 
-def test_magics_of_ones_own(kernel):
+def test_magics_that_cells_define(kernel):
     kernel.execute("@register_line_magic\ndef shout(line): return line.upper()\n"
                    "@magics_class\nclass Mine(Magics):\n    @line_magic\n    def whisper(self, line): return line.lower()\n"
                    "get_ipython().register_magics(Mine)")
@@ -329,7 +329,7 @@ def test_hostile_hooks_leave_the_text(kernel, body, note):
 
 def test_a_value_that_displays_itself(kernel):
     done = value_with(kernel, "def _ipython_display_(self): display('shown')")
-    assert done.packets(wire.RESULT) == [] and one(done)["text/plain"] == "'shown'"
+    assert done.packets(wire.RESULT) == [] and only_display(done)["text/plain"] == "'shown'"
     assert kernel.execute("[Out[max(Out)]]").text == "[A!]"
 
 
@@ -367,7 +367,7 @@ FIGURES = {
 
 
 def chart(kernel, code):
-    return json.loads(one(kernel.execute(code + "\nNone"))[CHART])
+    return json.loads(only_display(kernel.execute(code + "\nNone"))[CHART])
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -398,7 +398,7 @@ def test_content_of_charts(kernel):
     assert chart(kernel, FIGURES["bar horizontal"])["y_label"] == "X"
 
 
-def test_charts_are_bounded(kernel):
+def test_charts_are_limited_in_size(kernel):
     found = chart(kernel, "plt.plot(np.arange(100_001))")
     (series,) = found["elements"]
     VALIDATOR.validate(found)
@@ -440,11 +440,11 @@ def test_displays_are_saved_in_their_best_form(reckon):
     assert "display (WAV, " in done.err and "saved as out/display-1-3.wav" in done.err
 
 
-def test_what_could_be_saved_is_said(reckon):
+def test_displays_that_can_be_saved_are_reported(reckon):
     done = reckon("run", "-c", DISPLAYS).expect(0)
-    said = [line.split(",")[0] for line in done.err.splitlines()
-            if "use -o DIR" in line or "saved as reckon-figures/" in line]
-    assert said == ["display (WAV", "display (HTML", "figure (SVG", "figure (PDF"]
+    reported = [line.split(",")[0] for line in done.err.splitlines()
+                if "use -o DIR" in line or "saved as reckon-figures/" in line]
+    assert reported == ["display (WAV", "display (HTML", "figure (SVG", "figure (PDF"]
     assert sorted(path.name for path in (reckon.cwd / "reckon-figures").iterdir()) == [
         "figure-1-1.svg", "figure-1-2.pdf"]
 

@@ -1,4 +1,4 @@
-"""SandboxFusion's API: its own client, and the reward function of verl, both as they are on PyPI."""
+"""SandboxFusion's API: its own client and the reward function of verl, both from PyPI."""
 import base64
 import concurrent.futures
 import importlib.util
@@ -68,12 +68,12 @@ LANGUAGES = {
     "cuda": "#include <cstdio>\nint main() { printf(\"%d\", 6 * 7); }", "jest": "test('x', () => {})",
     "junit": "", "gtest": "", "react": "", "python_gpu": "",
 }
-# What tools/packages.txt has for the tests, and what every host has.
+# Languages that every test host has, some of them from tools/packages.txt.
 INSTALLED = {"python", "bash", "nodejs", "perl", "lua", "php", "sql", "cpp", "verilog"}
 COMPILED = {"cpp", "verilog", "java", "go", "rust", "csharp", "D_ut", "scala", "swift", "cuda"}
 
 
-def test_each_language_runs_or_is_said_to_be_missing(server):
+def test_each_language_runs_or_is_reported_as_missing(server):
     def one(name):
         return post(server, API + "/run_code", {"code": LANGUAGES[name], "language": name,
                                                 "compile_timeout": 60, "run_timeout": 60}).json
@@ -112,7 +112,7 @@ def test_each_end(server):
     assert result.status == "Failed" and result.run_result is None
     assert result.compile_result.return_code == 1 and "error" in result.compile_result.stderr
     assert summary(result) == "no compile"
-    # An input that is not given has ended.
+    # Without an input, stdin is at its end.
     assert run("print(repr(__import__('sys').stdin.read()))").run_result.stdout == "''\n"
     check_nothing_stays(server, 8)
 
@@ -140,7 +140,7 @@ def test_a_large_output_is_whole(server):
     assert result.run_result.stderr == "oops\noutput limit exceeded\n"
 
 
-def test_more_at_once_than_there_is_room_for(server, caplog):
+def test_more_requests_at_once_than_can_run(server, caplog):
     requests = [RunCodeRequest(code=f"print({i})", language="python", run_timeout=60)
                 for i in range(200)]
     with caplog.at_level(logging.DEBUG, "sandbox_fusion"):
@@ -176,12 +176,12 @@ def submit(completion, tests, language="python", **extra):
     return sandbox_fusion.submit(SubmitRequest(
         dataset="x", id="7", completion=completion, config=TestConfig(
             dataset_type="CommonOJDataset", language=language, extra=extra,
-            provided_data={"test": [{"input": {"stdin": given}, "output": {"stdout": want}}
-                                    for given, want in tests]})), max_attempts=1)
+            provided_data={"test": [{"input": {"stdin": stdin}, "output": {"stdout": want}}
+                                    for stdin, want in tests]})), max_attempts=1)
 
 
 def test_numbers_of_a_judge(server):
-    """A word of more than 63 characters is compared as text."""
+    """A word of more than 63 characters is compared as text, not as a number."""
     for digits in (61, 62):
         printed = f"```python\nprint('1.' + '0' * {digits})\n```"
         assert submit(printed, [("", "1")]).accepted == (digits == 61)
@@ -209,8 +209,8 @@ def with_logic(completion, logic, tests=(("", "42"),), language="python"):
     return sandbox_fusion.submit(SubmitRequest(
         dataset="x", id=1, completion=completion, config=TestConfig(
             dataset_type="CommonOJDataset", language=language, custom_extract_logic=logic,
-            provided_data={"test": [{"input": {"stdin": given}, "output": {"stdout": want}}
-                                    for given, want in tests]})), max_attempts=1)
+            provided_data={"test": [{"input": {"stdin": stdin}, "output": {"stdout": want}}
+                                    for stdin, want in tests]})), max_attempts=1)
 
 
 FENCED = "```python\nprint(41)\n```\n"
@@ -228,12 +228,12 @@ FENCED = "```python\nprint(41)\n```\n"
     ("submit_code_blocks(extract_heuristic_code(completion, 'python'))", "print(41)\n"),
     ("assert extract_fenced_code('```Py\\nx\\n```')[0].language == 'python'", "print(41)\n"),
     ("print('noise')", "print(41)\n")])
-def test_a_grader_has_logic_of_its_own(server, logic, code):
+def test_custom_logic_extracts_the_code(server, logic, code):
     assert with_logic(FENCED, logic).extracted_code == code
     check_nothing_stays(server, 2)
 
 
-def test_code_that_a_grader_found_is_run(server):
+def test_code_that_custom_logic_extracted_runs(server):
     logic = "submit_code_blocks([CodeBlock(priority=10, code=completion[5:], language='python')])"
     result = with_logic("Code:print(input() * 2)", logic, [("ab", "abab"), ("c", "cc")])
     assert result.accepted and result.extracted_code == "print(input() * 2)"
@@ -245,8 +245,8 @@ def test_code_that_a_grader_found_is_run(server):
     ("1/0", "ZeroDivisionError"), ("def", "SyntaxError"), ("submit_code_blocks(['x'])", "CodeBlock"),
     ("import os; os._exit(0)", "failed"), ("import os; os.kill(os.getpid(), 9)", "failed"),
     ("submit_code_blocks([CodeBlock(1, 'x')] * 1001)", "1000 blocks")])
-def test_logic_that_fails_is_the_graders_error(server, logic, why):
-    """It runs in a box, without a network, and the daemon goes on."""
+def test_errors_of_custom_logic_are_reported(server, logic, why):
+    """Custom logic runs in a box; the daemon continues."""
     answer = post(server, API + "/submit", {"dataset": "x", "id": 1, "completion": FENCED, "config": {
         "dataset_type": "CommonOJDataset", "language": "python", "custom_extract_logic": logic,
         "provided_data": {"test": []}}})
@@ -256,7 +256,7 @@ def test_logic_that_fails_is_the_graders_error(server, logic, why):
     assert many.extracted_code == "x"
 
 
-def test_long_tests_are_cut_where_they_passed(server):
+def test_long_tests_are_shortened_if_they_passed(server):
     long = "ü" * 3000
     answer = "```python\nprint(input())\n```"
     for more, cut in (({}, True), ({"return_full_case": True}, False)):
@@ -270,7 +270,7 @@ def test_long_tests_are_cut_where_they_passed(server):
     assert submit(answer, [(long, "x")]).tests[0].test_info["input"]["stdin"] == long
 
 
-# ---- data that comes along ----------------------------------------------------------------------
+# ---- data in the request ------------------------------------------------------------------------
 
 ROWS = [{"id": 7, "content": "Add.", "labels": {"a": [1]}}, {"id": "x", "content": "Süb.", "labels": '{"b": 2}'},
         {"id": 9, "content": "Mul."}]
@@ -280,7 +280,7 @@ def of_rows(rows, language="python"):
     return TestConfig(dataset_type="CommonOJDataset", language=language, provided_data=rows)
 
 
-def test_prompts_are_made_of_rows_that_come_along(server):
+def test_prompts_are_made_of_rows_in_the_request(server):
     prompts = sandbox_fusion.get_prompts(GetPromptsRequest(dataset="x", config=of_rows(ROWS)))
     assert [prompt.id for prompt in prompts] == [7, "x", 9]
     assert [prompt.labels for prompt in prompts] == [{"a": [1]}, {"b": 2}, {}]
@@ -290,29 +290,29 @@ def test_prompts_are_made_of_rows_that_come_along(server):
     one = sandbox_fusion.get_prompt_by_id(GetPromptByIdRequest(dataset="x", id=7, config=of_rows(ROWS[0])))
     assert one == prompts[0]
 
-    def asked(path, rows, **more):
+    def send(path, rows, **more):
         return post(server, API + path, {"dataset": "x", **more, "config": {
             "dataset_type": "CommonOJDataset", "provided_data": rows}})
 
-    assert asked("/list_ids", ROWS).json == [7, "x", 9]
-    assert asked("/list_ids", ROWS, offset=2).json == [9] and asked("/list_ids", ROWS, offset=99).json == []
+    assert send("/list_ids", ROWS).json == [7, "x", 9]
+    assert send("/list_ids", ROWS, offset=2).json == [9] and send("/list_ids", ROWS, offset=99).json == []
     for path, rows in (("/get_prompts", ROWS[0]), ("/get_prompts", [{"id": 1}]), ("/list_ids", [[]]),
                        ("/get_prompt_by_id", ROWS), ("/get_prompt_by_id", {"id": 1, "content": 1})):
-        answer = asked(path, rows, id=1)
+        answer = send(path, rows, id=1)
         assert answer.status == 400 and "provided_data" in answer.json["detail"]
     for more in ({"offset": -1}, {"limit": "x"}):
-        assert asked("/get_prompts", ROWS, **more).status == 422
-    assert asked("/get_prompt_by_id", ROWS[0]).status == 422
-    assert asked("/get_metrics", None, results=[]).json == {}
-    assert asked("/get_metrics", None).status == 422
-    assert asked("/get_metrics_function", None).json == {"function": None}
+        assert send("/get_prompts", ROWS, **more).status == 422
+    assert send("/get_prompt_by_id", ROWS[0]).status == 422
+    assert send("/get_metrics", None, results=[]).json == {}
+    assert send("/get_metrics", None).status == 422
+    assert send("/get_metrics_function", None).json == {"function": None}
 
 
 # ---- verl -----------------------------------------------------------------------------------
 
 @pytest.fixture(scope="module")
 def verl():
-    """Its folder of the sandbox alone: the rest of verl wants a GPU's libraries."""
+    """Imports only verl's folder of the sandbox: the rest of verl needs libraries for GPUs."""
     [place] = (ROOT / "build/sdks/verl").glob(
         "venv/lib/python3*/site-packages/verl/utils/reward_score/sandbox_fusion")
     spec = importlib.util.spec_from_file_location("verl_sandbox", place / "__init__.py",
@@ -343,7 +343,7 @@ def test_the_verdicts_of_verl(verl, server):
 
 
 def test_a_batch_of_verl(verl, server):
-    """No verdict may be an error of ours: it would count as a failure of the model."""
+    """No verdict may be an error of Reckon, which would count as a failure of the model."""
     def one(number):
         return verdicts(verl, server, f"print(int(input()) + {number})",
                         [str(i) for i in range(6)], [str(i + number) for i in range(6)])
@@ -353,9 +353,9 @@ def test_a_batch_of_verl(verl, server):
             assert (score, states) == (1.0, ["success"] * 6)
 
 
-# ---- what is wrong --------------------------------------------------------------------------
+# ---- errors ---------------------------------------------------------------------------------
 
-def test_what_is_wrong_is_told_in_its_form(server):
+def test_errors_have_the_format_of_sandboxfusion(server):
     good = {"code": "1", "language": "python"}
 
     def invalid(body, field, path="/run_code"):
@@ -382,7 +382,7 @@ def test_what_is_wrong_is_told_in_its_form(server):
     invalid({"cells": "1"}, "cells", "/run_jupyter")
     invalid({"cells": [1]}, "cells", "/run_jupyter")
     invalid({"cells": [], "kernel": "bash"}, "kernel", "/run_jupyter")
-    # A language that is known, and not here.
+    # A known language that is not installed.
     answer = post(server, API + "/run_code", {**good, "language": "react"})
     assert answer.status == 200 and answer.json["status"] == "SandboxError"
     assert "react" in answer.json["message"] and answer.json["files"] == {}
@@ -418,5 +418,5 @@ def test_what_is_wrong_is_told_in_its_form(server):
     ("/run_code", {"code": "import time; time.sleep(90)", "language": "python",
                    "run_timeout": 100}),
     ("/run_jupyter", {"cells": ["import time; time.sleep(90)"], "total_timeout": 100})])
-def test_a_client_that_goes_ends_it(server, path, body):
+def test_a_client_disconnect_ends_the_run(server, path, body):
     check_client_gone(server, API + path, body)

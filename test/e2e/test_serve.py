@@ -46,7 +46,7 @@ def test_life_of_a_session(server):
     assert server.ask("GET", "/sessions").json["sessions"][0]["status"] == "closed"
 
 
-def test_ids_that_are_none(server):
+def test_unknown_ids_of_sessions(server):
     for method, path, body in [("GET", "", None), ("PATCH", "", {}), ("DELETE", "", None),
                                ("POST", "/executions", {"code": "1"}), ("GET", "/executions", None),
                                ("GET", "/variables", None), ("GET", "/files", None),
@@ -66,7 +66,7 @@ def test_bash(server):
     assert server.execute(session, "echo $((n * 2))")["stdout"] == "6\n"
 
 
-def test_what_cannot_be_created(server):
+def test_unknown_templates_and_languages_are_refused(server):
     answer = server.ask("POST", "/sessions", {"template": "no-such"})
     assert answer.status in (400, 404) and "no-such" in answer.json["error"]["message"]
     answer = server.ask("POST", "/sessions", {"template": "python", "language": "cobol"})
@@ -78,16 +78,16 @@ def test_what_cannot_be_created(server):
 def test_idle_sessions_expire(reckon):
     with Server(reckon, "--idle-timeout", "1") as server:
         session = server.create()
-        kept = server.create(idle_timeout_s=600)
+        other = server.create(idle_timeout_s=600)
         deadline = time.monotonic() + SECONDS
         while (answer := server.ask("GET", f"/sessions/{session}")).status == 200:
             assert time.monotonic() < deadline
             time.sleep(0.1)
         assert (answer.status, answer.code) == (410, "session_expired")
-        assert server.execute(kept, "1")["status"] == "ok"
+        assert server.execute(other, "1")["status"] == "ok"
 
 
-def test_a_dead_kernel_is_told(server):
+def test_a_dead_kernel_is_reported(server):
     """The session stays, with its files; the next cell runs in a fresh kernel, and says so."""
     session = server.create()
     server.execute(session, "x = 1; open('kept', 'w').write('k')")
@@ -104,7 +104,7 @@ def test_a_dead_kernel_is_told(server):
 
 
 @as_root
-def test_as_many_sessions_as_may_be(reckon):
+def test_max_sessions_limits_live_sessions(reckon):
     with Server(reckon, "--max-sessions", "1") as server:
         first = server.create()
         answer = server.ask("POST", "/sessions", {"template": "python"})
@@ -138,7 +138,7 @@ def test_sessions_do_not_wait_for_each_other(server):
     assert server.poll(slow, running)["status"] == "interrupted"
 
 
-def test_a_full_queue_says_when_to_come_back(server):
+def test_a_full_queue_answers_with_retry_after(server):
     session = server.create()
     running = server.background(session, "while True: pass", timeout_s=60)
     queued = []
@@ -160,7 +160,7 @@ def test_interrupt_keeps_the_variables(server):
     session = server.create()
     assert server.ask("POST", f"/sessions/{session}/interrupt").json == {"interrupted": False}
     server.execute(session, "kept = 5")
-    # At once: the interrupt meets the moment in which the code is only about to begin.
+    # Immediately, so that the interrupt may arrive just before the code starts.
     for _ in range(3):
         running = server.background(session, "while True: pass", timeout_s=60)
         assert server.ask("POST", f"/sessions/{session}/interrupt", "{}").status == 200
@@ -198,7 +198,7 @@ def test_idempotency(server):
     headers = {"Idempotency-Key": "first"}
     records = [server.execute(session, "n += 1", headers) for _ in range(3)]
     assert len({record["id"] for record in records}) == 1
-    # Also while it runs, in every way of asking.
+    # Also while the execution runs, in the background, blocking and as a stream.
     path, body = f"/sessions/{session}/executions", {"code": "import time; time.sleep(.5); n += 1"}
     again = {"Idempotency-Key": "second"}
     first = server.ask("POST", path, {**body, "background": True}, again).json["id"]
@@ -228,7 +228,7 @@ def test_variables_and_completion(server):
 CELL = "import time\nfor i in range(6): print(i, flush=True); time.sleep(0.1)\n'end'"
 
 
-def test_events_as_they_come(server):
+def test_events_arrive_while_the_code_runs(server):
     session = server.create()
     with server.events("POST", f"/sessions/{session}/executions",
                        {"code": CELL, "stream": True}) as (events, response):
@@ -246,7 +246,7 @@ def test_events_as_they_come(server):
     assert everything[-1][2]["record"] == server.ask("GET", path).json
 
 
-def test_events_again_from_an_id(server):
+def test_events_can_be_read_again_after_an_id(server):
     session = server.create()
     execution = server.background(session, CELL)
     path = f"/sessions/{session}/executions/{execution}/events"
@@ -257,7 +257,7 @@ def test_events_again_from_an_id(server):
         assert list(events) == everything[3:]
     with server.events("GET", path + f"?after={len(everything)}") as (events, _):
         assert not list(events)
-    # Events are kept for the last few executions; the end of any can be had from its record.
+    # Events of older executions are dropped, but `done` is made from the record.
     for _ in range(6):
         server.execute(session, "1")
     with server.events("GET", path + "?after=2") as (events, _):
@@ -265,7 +265,7 @@ def test_events_again_from_an_id(server):
     assert name == "done" and data["record"] == everything[-1][2]["record"]
 
 
-def test_a_client_that_goes_away_stops_nothing(server):
+def test_a_stream_that_loses_its_client_does_not_stop_the_cell(server):
     session = server.create()
     with server.events("POST", f"/sessions/{session}/executions",
                        {"code": CELL, "stream": True}) as (events, response):
@@ -274,7 +274,7 @@ def test_a_client_that_goes_away_stops_nothing(server):
     assert server.poll(session, execution)["stdout"] == "0\n1\n2\n3\n4\n5\n"
 
 
-def test_a_slow_reader_is_told_what_it_missed(server):
+def test_missing_events_are_counted_in_gaps(server):
     session = server.create()
     code = "for i in range(12000): print(i, flush=True); print(i, end='', file=__import__('sys')" \
            ".stderr, flush=True)"
@@ -287,7 +287,7 @@ def test_a_slow_reader_is_told_what_it_missed(server):
     ids = [number for number, name, _ in got if name != "gap"]
     missing = sum(data["missing"] for _, name, data in got if name == "gap")
     assert ids == sorted(set(ids)) and len(ids) + missing == ids[-1]
-    # As many as a ring holds: what was left out is counted, not passed over.
+    # The buffer has 4096 events.
     assert (missing > 0) == (ids[-1] > 4096)
 
 
@@ -331,7 +331,7 @@ def test_chunked_upload(server):
 
 @pytest.mark.parametrize("path", ["../a", "a/../../b", "/etc/passwd", "a//b", "%2e%2e/a", "a%00b",
                                   "a%0ab", ".", "%ff", "a/"])
-def test_paths_that_lead_nowhere(server, path):
+def test_invalid_paths_of_files(server, path):
     session = server.create()
     for method, body in (("GET", None), ("PUT", b"x"), ("DELETE", None)):
         answer = server.ask(method, f"/sessions/{session}/files/{path}", body)
@@ -350,7 +350,7 @@ def test_links_are_not_followed(server):
     assert server.ask("DELETE", f"{path}/l").status == 200
 
 
-def test_half_an_upload_is_none(server):
+def test_an_incomplete_upload_leaves_no_file(server):
     session = server.create()
     connection = server.connect()
     connection.putrequest("PUT", f"/reckon/v1/sessions/{session}/files/half")
@@ -364,7 +364,7 @@ def test_half_an_upload_is_none(server):
     assert server.execute(session, "import os; print(os.listdir())")["stdout"] == "[]\n"
 
 
-def test_more_than_the_workspace_holds(server):
+def test_an_upload_larger_than_the_workspace_is_refused(server):
     session = server.create(limits={"disk_bytes": 1 << 20})
     path = f"/sessions/{session}/files/big"
     answer = server.ask("PUT", path, b"x" * (1 << 21))
@@ -400,7 +400,7 @@ def test_a_large_upload_takes_no_memory(server):
         assert is_now - was < 16 * 1024, (before, most)
 
 
-def test_output_that_was_cut_and_artifacts(server):
+def test_truncated_output_and_artifacts(server):
     session = server.create(limits={"output_bytes": 2048})
     record = server.execute(session, "print('0123456789' * 1000)\nopen('f.txt', 'w').write('kept')")
     handle = record["truncated"]["stdout"]["handle"]
@@ -415,7 +415,7 @@ def test_output_that_was_cut_and_artifacts(server):
     assert server.ask("GET", "/artifacts/x").code == "not_found"
 
 
-# ---- the daemon's own life ----------------------------------------------------------------------
+# ---- life of the daemon -------------------------------------------------------------------------
 
 def test_killed_and_started_again(reckon):
     with Server(reckon) as server:
@@ -457,19 +457,19 @@ def ask_quietly(server, session, headers):
         pass
 
 
-def test_a_graceful_stop_gives_the_record(reckon):
+def test_a_graceful_stop_answers_with_the_record(reckon):
     with Server(reckon) as server:
         session = server.create()
         answers = []
         code = "import time\ntry:\n  while True: time.sleep(0.01)\nfinally: print('cleaned')"
-        asking = threading.Thread(daemon=True, target=lambda: answers.append(
+        request_thread = threading.Thread(daemon=True, target=lambda: answers.append(
             server.ask("POST", f"/sessions/{session}/executions", {"code": code})))
-        asking.start()
+        request_thread.start()
         while server.ask("GET", f"/sessions/{session}").json["pending"] == 0:
             time.sleep(0.01)
         time.sleep(0.3)
         assert server.stop() == 0
-        asking.join(SECONDS)
+        request_thread.join(SECONDS)
         assert answers[0].status == 200 and answers[0].json["status"] == "interrupted"
         assert answers[0].json["stdout"] == "cleaned\n"
         server.start()
@@ -509,13 +509,13 @@ def test_keys(reckon):
             answer = server.ask("GET", "/sessions", headers=headers, key=False)
             assert (answer.status, answer.code) == (401, "unauthorized"), headers
             assert answer.headers["WWW-Authenticate"] == "Bearer"
-        # Before a long body is read.
+        # The key is checked before a long body is read.
         answer = server.ask("POST", "/sessions", b"x" * 200_000, {"Authorization": "Bearer no"},
                             key=False)
         assert answer.status == 401
         assert server.ask("GET", "/health", key=False).status == 200
-        kept = b"".join(path.read_bytes() for path in reckon.state.iterdir() if path.is_file())
-        assert kept and server.key.encode() not in kept
+        stored = b"".join(path.read_bytes() for path in reckon.state.iterdir() if path.is_file())
+        assert stored and server.key.encode() not in stored
         assert server.key not in server.log()
         server.stop()
         server.start()
@@ -523,7 +523,7 @@ def test_keys(reckon):
         assert server.ask("GET", "/sessions").status == 200
 
 
-def test_starts_that_are_refused(reckon):
+def test_invalid_options_and_ports_in_use(reckon):
     for args, word in [(["--listen", "0.0.0.0:0"], "--public"), (["--listen", "localhost:1"], "127"),
                        (["--listen", "127.0.0.1"], "ADDRESS:PORT"),
                        (["--workers", "0"], "1 to 1024"), (["--max-sessions", "many"], "4000")]:
@@ -539,8 +539,8 @@ def test_starts_that_are_refused(reckon):
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["usual", "own"])
-def test_templates_beside_a_state_of_its_own(reckon, own):
-    """`--state` moves keys and history; templates are where they were, unless it has its own."""
+def test_templates_with_another_state_folder(reckon, own):
+    """`--state` moves keys and history; templates stay in the usual folder, unless the new one has them."""
     usual = reckon.work / "usual"
     usual.mkdir()
     reckon.user.own(usual)
@@ -551,7 +551,7 @@ def test_templates_beside_a_state_of_its_own(reckon, own):
         assert server.execute(server.create(), "print(1)")["stdout"] == "1\n"
 
 
-def test_history_is_json_of_the_schema(server):
+def test_a_stored_record_equals_the_returned_one(server):
     session = server.create()
     record = server.execute(session, "print('\\x00\\ud800' if False else '\\u2028')")
     again = server.ask("GET", f"/sessions/{session}/executions/{record['id']}")
@@ -563,9 +563,9 @@ def events_of(server, session, execution):
         return list(events)
 
 
-def test_who_is_noisy_pays_for_it(reckon):
-    """Events of what has ended are kept within one sum; past it the tenant with the most gives up
-    its oldest, and what was given up still has its end."""
+def test_the_tenant_with_most_events_loses_its_oldest(reckon):
+    """The events of ended executions share one limit. Beyond it, the tenant with the most events loses
+    its oldest ones, but `done` of those executions is still available."""
     noise = "from IPython.display import display\ndisplay({{'text/plain': '{}' * (3 << 20)}}, raw=True)"
     with Server(reckon) as server:
         noisy = Server(reckon, key=server.newcomer("noisy", ["sessions", "execute", "read"])[1])
@@ -590,8 +590,8 @@ def notes_of(record):
     return sorted((note["code"], note["message"]) for note in record["diagnostics"])
 
 
-def test_a_policy_is_that_of_the_command_and_stays(reckon):
-    """What the host has no means for is told in the words of `reckon run --isolate-cpu`."""
+def test_a_policy_matches_the_command_line_and_persists(reckon):
+    """What the host does not support is reported in the words of `reckon run --isolate-cpu`."""
     wanted = {"network": "none", "isolate_cpu": ["core", "speculation"]}
     done = reckon("run", "-t", "python", "--json", "--isolate-cpu", "core,speculation", "-c", "1")
     record = json.loads(done.out)
@@ -617,7 +617,7 @@ def test_a_policy_is_that_of_the_command_and_stays(reckon):
         assert again == notes_of(record)
 
 
-def test_a_strict_daemon_opens_what_strict_mode_opens(reckon):
+def test_a_strict_daemon_creates_what_strict_runs_accept(reckon):
     with Server(reckon, "--strict") as server:
         for isolate in ([], ["core"], ["speculation"]):
             flags = ["--isolate-cpu", isolate[0]] if isolate else []
@@ -632,7 +632,7 @@ def test_a_strict_daemon_opens_what_strict_mode_opens(reckon):
 
 @pytest.mark.parametrize("char", ["y", r"\x01"], ids=["plain", "escaped"])
 def test_a_stream_of_many_megabytes_ends_with_done(reckon, char):
-    """And `done` does not repeat what came; the record has all of it."""
+    """`done` does not repeat the streamed output; the stored record has all of it."""
     with Server(reckon) as server:
         session = server.create(limits={"output_bytes": 64 << 20, "wall_s": 120})
         code = f"for _ in range(20): print('{char}' * 999999)"
@@ -643,5 +643,5 @@ def test_a_stream_of_many_megabytes_ends_with_done(reckon, char):
         record = data["record"]
         assert record["streamed"] and record["stdout"] == "" and record["outputs"] == []
         assert len(json.dumps(record)) < 1 << 20
-        kept = server.ask("GET", f"/sessions/{session}/executions/{record['id']}").json
-        assert len(kept["stdout"]) == 20 * 1000000 and "streamed" not in kept
+        stored = server.ask("GET", f"/sessions/{session}/executions/{record['id']}").json
+        assert len(stored["stdout"]) == 20 * 1000000 and "streamed" not in stored

@@ -1,4 +1,4 @@
-"""Kernels that outlive `reckon serve`: kill -9, a stop and an upgrade keep variables, or tell."""
+"""Kernels that outlive `reckon serve`: kill -9, a stop and an upgrade keep the variables or report their loss."""
 
 import contextlib
 import http.client
@@ -23,7 +23,7 @@ GRACE = 60
 def server(reckon):
     with Server(reckon, "--adopt-grace", str(GRACE)) as running:
         yield running
-        # What a stop leaves would wait for the next daemon.
+        # Kernels that a stop leaves behind would wait for the next daemon.
         for each in running.ask("GET", "/sessions").json["sessions"]:
             running.ask("DELETE", f"/sessions/{each['id']}")
 
@@ -87,7 +87,7 @@ def test_a_shell_survives_a_crash(server):
     assert ok(record) == "hello value\n/tmp\n1\n" and not lost(record)
 
 
-def test_nothing_runs_while_nobody_has_the_box(server):
+def test_boxes_are_frozen_while_there_is_no_daemon(server):
     session = server.create()
     ok(server.execute(session, """
 import os, threading, time, subprocess
@@ -135,8 +135,8 @@ def test_variables_survive_a_stop_and_an_upgrade(server, how):
     assert metric(server, "ok") == 1
 
 
-def test_what_ran_is_lost_and_told(server):
-    """A cell that ran may have been anywhere: its kernel ends, and the next record says so."""
+def test_a_running_cell_is_lost_and_reported(server):
+    """The state of a running cell is unknown, so its kernel ends, and the next record reports the loss."""
     session, idle = server.create(), server.create()
     ok(server.execute(session, "x = 1"))
     ok(server.execute(idle, "x = 1"))
@@ -151,8 +151,8 @@ def test_what_ran_is_lost_and_told(server):
     assert ok(record) == "1\n" and not lost(record)
 
 
-def test_with_a_context_that_ran_all_is_lost_and_told(server):
-    """What it did to the files must not be there."""
+def test_a_running_context_loses_all_kernels_and_files(server):
+    """Changes of the running cell to the files must not remain."""
     session = server.create()
     context = context_of(server, session)
     ok(server.execute(session, "x = 1"))
@@ -197,7 +197,7 @@ def test_variables_of_contexts_survive(server, how):
     shown = server.ask("GET", f"/sessions/{session}/contexts").json["contexts"]
     assert {each["id"]: each["kernel"] for each in shown} == dict.fromkeys(
         (python, shell, fresh), "ready")
-    # And one whose kernel was made anew waits again, as does its session.
+    # A context whose kernel was restarted survives, too, and so does its session.
     assert server.ask("POST", f"/sessions/{session}/restart", {"context": python}).status == 200
     ok(server.execute(session, "y = 4", context=python))
     crash(server)
@@ -205,7 +205,7 @@ def test_variables_of_contexts_survive(server, how):
     assert not lost(server.execute(session, "x"))
 
 
-def test_a_session_waits_for_its_contexts_alone(server):
+def test_a_session_survives_if_only_its_context_has_a_kernel(server):
     session = server.create()
     context = context_of(server, session)
     ok(server.execute(session, "y = 2", context=context))
@@ -213,7 +213,7 @@ def test_a_session_waits_for_its_contexts_alone(server):
     assert ok(server.execute(session, "print(y)", context=context)) == "2\n"
 
 
-def test_processes_are_lost_and_told(server):
+def test_processes_are_lost_and_the_kernel_survives(server):
     session = server.create()
     ok(server.execute(session, "x = 1"))
     process = server.ask("POST", f"/sessions/{session}/processes",
@@ -223,17 +223,17 @@ def test_processes_are_lost_and_told(server):
     record = server.execute(session, "import os\nprint(x, [each for each in os.listdir('/proc')"
                                      " if each.isdigit() and 'sleep' in open(f'/proc/{each}/comm').read()])")
     assert ok(record) == "1 []\n" and not lost(record)
-    # And they work in the box that was adopted.
+    # New processes work in the adopted box.
     answer = server.ask("POST", f"/sessions/{session}/processes", {"command": "echo on > made"})
     assert answer.status == 201
     eventually(lambda: server.ask("GET", f"/sessions/{session}/files/made").status == 200)
 
 
 @pytest.mark.parametrize("how", ["SIGKILL", "SIGTERM"])
-def test_what_a_request_held_ends_with_it(server, how):
-    """Its client's connection is gone, and cannot come back: it does not live until its idle time."""
-    kept = server.create()
-    ok(server.execute(kept, "x = 1"))
+def test_the_session_of_a_request_ends_with_the_daemon(server, how):
+    """The connection of the client is gone, so the session ends at once, not after its idle time."""
+    other = server.create()
+    ok(server.execute(other, "x = 1"))
 
     def ask():
         with contextlib.suppress(OSError, http.client.HTTPException):
@@ -241,26 +241,26 @@ def test_what_a_request_held_ends_with_it(server, how):
                 "language": "python", "version": "*", "run_timeout": 60000,
                 "files": [{"content": "import time\ntime.sleep(31557603)", "name": "held.py"}]})
 
-    asking = threading.Thread(target=ask)
-    asking.start()
+    request_thread = threading.Thread(target=ask)
+    request_thread.start()
     eventually(lambda: running(b"held.py"))
-    held, = (each["id"] for each in server.ask("GET", "/sessions").json["sessions"]
-             if each["id"] != kept)
+    request_session, = (each["id"] for each in server.ask("GET", "/sessions").json["sessions"]
+             if each["id"] != other)
     if how == "SIGKILL":
         crash(server)
     else:
         server.stop()
         server.start()
-    asking.join()
-    eventually(lambda: server.ask("GET", f"/sessions/{held}").status == 410)
-    error = server.ask("GET", f"/sessions/{held}").json["error"]
+    request_thread.join()
+    eventually(lambda: server.ask("GET", f"/sessions/{request_session}").status == 410)
+    error = server.ask("GET", f"/sessions/{request_session}").json["error"]
     assert error["code"] == "session_closed", error
     if how == "SIGKILL":
         assert "the request that it was for is over" in str(error), error
-    assert ok(server.execute(kept, "print(x)")) == "1\n"
+    assert ok(server.execute(other, "print(x)")) == "1\n"
 
 
-def test_files_are_put_and_fetched_as_ever(server):
+def test_files_can_be_transferred_after_a_crash(server):
     session = server.create()
     ok(server.execute(session, "x = 1"))
     at = f"/sessions/{session}/files"
@@ -273,8 +273,8 @@ def test_files_are_put_and_fetched_as_ever(server):
         assert ok(server.execute(session, "import os\nprint(os.listdir())")) == "[]\n"
 
 
-def test_an_archive_that_is_half_unpacked_is_not_seen(server):
-    """Killed at any moment of it: all of its files are there, or none; and never their hiding place."""
+def test_a_crash_leaves_no_half_unpacked_archive(server):
+    """After a crash at any moment, all files of the archive exist or none, and no temporary folder."""
     made = io.BytesIO()
     with tarfile.open(fileobj=made, mode="w") as archive:
         for number in range(2000):
@@ -289,20 +289,20 @@ def test_an_archive_that_is_half_unpacked_is_not_seen(server):
             with contextlib.suppress(OSError, http.client.HTTPException):
                 server.ask("PUT", f"/sessions/{session}/archive?format=tar", made.getvalue())
 
-        asking = threading.Thread(target=put)
-        asking.start()
+        request_thread = threading.Thread(target=put)
+        request_thread.start()
         time.sleep(pause)
         crash(server)
-        asking.join()
+        request_thread.join()
         record = server.execute(session, "import os\nprint('x' in globals(), os.listdir(),"
                                          " len(os.listdir('many')) if os.path.exists('many') else 0)")
-        kept, names, count = ok(record).partition(" ")[0], *ok(record).partition(" ")[2].rsplit(" ", 1)
+        has_x, names, count = ok(record).partition(" ")[0], *ok(record).partition(" ")[2].rsplit(" ", 1)
         assert (names, count) in (("[]", "0\n"), ("['many']", "2000\n")), record
-        assert (kept == "True") != bool(lost(record))
+        assert (has_x == "True") != bool(lost(record))
 
 
-def test_a_loss_that_nobody_was_told_of_is_not_forgotten(server):
-    """Its kernel was lost, its next one had run nothing yet when the daemon was killed again."""
+def test_an_unreported_loss_is_reported_after_another_crash(server):
+    """The kernel was lost, and the next one had run nothing when the daemon was killed again."""
     session = server.create()
     ok(server.execute(session, "x = 1"))
     execution = server.background(session, "import time\ntime.sleep(1000)")
@@ -316,8 +316,8 @@ def test_a_loss_that_nobody_was_told_of_is_not_forgotten(server):
     assert not lost(server.execute(session, "1"))
 
 
-def test_nobody_comes(reckon):
-    """After the time that was set the box is gone, and the session is as without it."""
+def test_boxes_end_after_the_grace_time(reckon):
+    """If no daemon starts within --adopt-grace, the box ends and the variables are lost."""
     with Server(reckon, "--adopt-grace", "1") as server:
         session = server.create()
         ok(server.execute(session, "import subprocess\nx = 1\nopen('kept', 'w').write('file')\n"
@@ -331,7 +331,7 @@ def test_nobody_comes(reckon):
 
 
 def test_a_dead_warden_leaves_no_frozen_box(reckon):
-    """What waits cannot die while it is frozen (v1); the next warden ends it."""
+    """With cgroup v1 a frozen process cannot die; the next warden ends it."""
     with Server(reckon, "--adopt-grace", str(GRACE)) as server:
         session = server.create()
         ok(server.execute(session, "import subprocess\nx = 1\n"
@@ -361,7 +361,7 @@ def read(path):
         return b""
 
 
-def test_idle_kernels_wait_as_installed(reckon):
+def test_idle_kernels_survive_by_default(reckon):
     with Server(reckon, adopts=True) as server:
         session = server.create()
         ok(server.execute(session, "x = 41"))
@@ -370,7 +370,7 @@ def test_idle_kernels_wait_as_installed(reckon):
         server.ask("DELETE", f"/sessions/{session}")
 
 
-def test_with_zero_nothing_waits(reckon):
+def test_with_grace_zero_no_kernel_survives(reckon):
     with Server(reckon, "--adopt-grace", "0") as server:
         session = server.create()
         ok(server.execute(session, "x = 1"))
@@ -379,8 +379,8 @@ def test_with_zero_nothing_waits(reckon):
         assert metric(server, "ok") == metric(server, "failed") == 0
 
 
-def test_the_option_can_be_taken_back(reckon):
-    """A daemon that is told to keep no boxes takes back the leases that they have, one by one."""
+def test_a_reload_can_turn_adoption_off(reckon):
+    """After a reload with adopt-grace = 0, the next crash loses the kernel."""
     path = reckon.work / "reckond.conf"
     path.write_text("[sessions]\nadopt-grace = 60\n")
     with Server(reckon, "--config", path) as server:

@@ -24,7 +24,7 @@ SLEEP = "import time\nprint('begun', flush=True)\ntime.sleep(60)"
 
 
 class Asking(Server):
-    """A daemon whose file of models names the scripted one."""
+    """A daemon whose models file names the scripted model."""
 
     def __init__(self, reckon, model, *args, default="", prices="", key_env="",
                  **options):
@@ -85,7 +85,7 @@ def asking(reckon):
 
 
 def requests(server):
-    return [str(asked.body) for asked in server.model.asked]
+    return [str(request.body) for request in server.model.asked]
 
 
 def agents(server):
@@ -131,7 +131,7 @@ def test_a_question_is_answered(asking):
     assert agents(server) == []
 
 
-def test_in_a_session_that_is_there(asking):
+def test_a_question_in_an_existing_session(asking):
     server = asking(Reply(calls=["total = price * 2\nprint(total)"]), Reply(text="10."),
                     Reply(calls=["print(total + 1)"]), Reply(text="11."))
     session = server.create()
@@ -144,12 +144,12 @@ def test_in_a_session_that_is_there(asking):
     sequences = [step["record"]["sequence"] for answer in (first, second)
                  for step in answer["steps"]]
     assert sequences == [2, 4]
-    # Each question is a conversation of its own: what was said before is not told.
+    # Each question is a conversation of its own, without the earlier questions.
     assert "Twice the price?" not in requests(server)[2]
     assert server.ask("GET", f"/sessions/{session}").json["status"] == "live"
 
 
-def test_a_new_session_may_stay(asking):
+def test_keep_keeps_a_new_session(asking):
     server = asking(Reply(calls=["kept = 1"]), Reply(text="Done."))
     answer = server.run("Set it.", keep=True)
     assert server.execute(answer["session"], "kept")["status"] == "ok"
@@ -178,14 +178,14 @@ def test_files_come_with_a_question(asking):
     ({"session": "se_1", "keep": True}, "session and keep"), ({"model": ""}, "model"),
     ({"limits": {"budget": 1}}, "price"),
 ])
-def test_what_is_wrong_is_named(asking, body, why):
+def test_invalid_requests_name_the_member(asking, body, why):
     server = asking(Reply(text="never"))
     answer = server.ask("POST", "/agent", {"question": "?", **body})
     assert (answer.status, answer.code) == (400, "invalid") and why in answer.json["error"]["message"]
     assert server.model.asked == []
 
 
-def test_a_file_that_cannot_be_put_ends_it_before_the_model_is_asked(asking):
+def test_an_invalid_file_fails_before_the_model_is_requested(asking):
     server = asking(Reply(text="never"))
     answer = server.run(status=400, files=[{"path": "../x", "text": "1"}])
     assert answer.code == "invalid" and server.model.asked == []
@@ -198,7 +198,7 @@ def follow(server, body=None, path="/agent", method="POST", **headers):
         return list(events), response
 
 
-def test_events_come_in_order_and_the_last_one_holds_the_answer(asking):
+def test_events_are_in_order_and_the_last_has_the_answer(asking):
     server = asking(Reply(text="I try.", thought="Hm.", calls=["print('a'); 1/0"]),
                     Reply(text="It is infinite."))
     events, response = follow(server, {"question": "?", "stream": True, **FAST})
@@ -221,7 +221,7 @@ def test_events_come_in_order_and_the_last_one_holds_the_answer(asking):
     jsonschema.validate(answer, SCHEMA)
     assert answer["answer"] == "It is infinite." and answer["steps"][0]["record"] == \
         data["record"]["record"]
-    # From an id on, by header and by query.
+    # Events after an id, by header and by query.
     middle = names.index("cell")
     again, _ = follow(server, method="GET", path=f"/agent/{run}/events",
                       **{"Last-Event-ID": str(events[middle][0])})
@@ -243,7 +243,7 @@ def test_in_the_background(asking):
     assert server.wait(begun["id"])["answer"] == "x"
 
 
-def test_a_stream_whose_reader_left_goes_on_for_a_while(asking):
+def test_a_run_continues_after_its_stream_lost_the_client(asking):
     server = asking(Reply(calls=["import time; time.sleep(1); print('on')"]), Reply(text="x"))
     with server.events("POST", "/agent", {"question": "?", "stream": True, **FAST}) as (events, _):
         run = next(events)[2]["id"]
@@ -270,7 +270,7 @@ def test_an_interrupt(asking, reply, event):
     assert agents(server) == []
 
 
-def test_a_client_that_leaves_is_not_paid_for(asking):
+def test_a_client_disconnect_cancels_the_run(asking):
     server = asking(lambda _: Reply(calls=[SLEEP]))
     session = server.create()
     connection = server.connect()
@@ -289,7 +289,7 @@ def gone_by(record):
     return [each["code"] for each in record["diagnostics"]] == ["client_gone"]
 
 
-def test_a_client_that_leaves_says_whether_it_goes_on(asking):
+def test_on_disconnect_continue_continues_the_run(asking):
     server = asking(Reply(calls=["print('begun', flush=True)\nimport time; time.sleep(0.7)"]),
                     Reply(text="All the same."))
     session = server.create()
@@ -303,7 +303,7 @@ def test_a_client_that_leaves_says_whether_it_goes_on(asking):
     assert execution["status"] == "ok"
 
 
-def test_a_stream_that_ends_with_its_reader(asking):
+def test_grace_zero_ends_a_run_with_its_stream(asking):
     server = asking(Reply(calls=[SLEEP]))
     body = {"question": "?", "stream": True, "disconnect_grace_s": 0, "keep": True, **FAST}
     with server.events("POST", "/agent", body) as (events, _):
@@ -315,7 +315,7 @@ def test_a_stream_that_ends_with_its_reader(asking):
     assert agents(server) == []
 
 
-def test_a_cell_that_is_cancelled_before_it_began_is_told_to_the_model(asking):
+def test_a_cell_cancelled_before_its_start_is_reported_to_the_model(asking):
     server = asking(Reply(calls=["print('never')"]), Reply(text="Without it, then."))
     session = server.create()
     first = server.background(session, SLEEP)
@@ -330,7 +330,7 @@ def test_a_cell_that_is_cancelled_before_it_began_is_told_to_the_model(asking):
     assert server.ask("POST", f"/sessions/{session}/interrupt").json == {"interrupted": True}
 
 
-def test_a_run_goes_on_without_the_front_that_died(asking):
+def test_a_run_continues_after_a_crash_of_the_front(asking):
     server = asking(Reply(calls=["print('begun', flush=True)\nimport time; time.sleep(0.7)"]),
                     Reply(text="There."))
     body = {"question": "?", "stream": True, "disconnect_grace_s": 0, **FAST}
@@ -342,7 +342,7 @@ def test_a_run_goes_on_without_the_front_that_died(asking):
     assert server.wait(run)["answer"] == "There."
 
 
-def test_the_session_is_deleted_meanwhile(asking):
+def test_the_session_is_deleted_during_a_run(asking):
     server = asking(Reply(calls=[SLEEP]))
     session = server.create()
     run = server.ask("POST", "/agent", {"question": "?", "session": session,
@@ -364,12 +364,12 @@ def test_an_agent_that_is_killed(asking):
     answer = server.wait(run)
     assert answer["stop"] == "failed" and "reckon-agent" in answer["message"]
     assert agents(server) == []
-    # Its cell was interrupted, and everything else goes on.
+    # The cell was interrupted, and the session still answers questions.
     assert server.poll(session, answer["steps"][0]["execution"])["status"] == "interrupted"
     assert server.in_session(session)["answer"] == "Again."
 
 
-def test_the_daemon_stops_meanwhile(asking):
+def test_the_daemon_stops_during_a_run(asking):
     server = asking(Reply(calls=["kept = 1"]), Reply(calls=[SLEEP]), Reply(text="Back."))
     session = server.create()
     run = server.ask("POST", "/agent", {"question": "?", "session": session,
@@ -398,8 +398,8 @@ def test_a_stop_with_grace_lets_it_finish(asking):
     assert server.stop() == 0
 
 
-def test_a_stop_with_grace_waits_for_who_comes_for_the_end(asking):
-    """The front is slow: it is away with the cell's record when the answer is there."""
+def test_a_stop_with_grace_waits_until_the_answer_is_delivered(asking):
+    """The front is stopped while the answer is made, so it reads the answer late."""
     server = asking(Reply(calls=["print('on', flush=True)\n"
                                  "import os, time\nwhile not os.path.exists('go'): time.sleep(.01)\n"
                                  "time.sleep(1)"]),
@@ -415,7 +415,7 @@ def test_a_stop_with_grace_waits_for_who_comes_for_the_end(asking):
         server.process.send_signal(signal.SIGTERM)
         os.kill(front, signal.SIGSTOP)
         eventually(lambda: len(server.model.asked) == 2)
-        time.sleep(0.7)  # it stops at once when it stops too early
+        time.sleep(0.7)  # a daemon that does not wait would stop in this time
         os.kill(front, signal.SIGCONT)
         for _, name, data in events:
             pass
@@ -423,7 +423,7 @@ def test_a_stop_with_grace_waits_for_who_comes_for_the_end(asking):
     assert server.stop() == 0
 
 
-def test_drained_it_takes_questions_in_sessions_alone(asking):
+def test_a_draining_daemon_takes_questions_only_in_existing_sessions(asking):
     server = asking(Reply(text="x"))
     session = server.create()
     assert server.ask("POST", "/drain").status == 200
@@ -452,7 +452,7 @@ def test_a_cell_ends_with_the_time_of_its_question(asking):
     assert server.execute(session, "print(x)")["stdout"] == "7\n"
 
 
-def test_what_it_costs(asking):
+def test_the_cost_and_the_budget(asking):
     server = asking(Reply(calls=["1"]), Reply(text="x"), Reply(calls=["1"]), Reply(text="never"),
                     prices="price-in = 1\nprice-out = 2\n")
     assert server.run()["cost"] == 0.00028
@@ -460,7 +460,7 @@ def test_what_it_costs(asking):
     assert answer["stop"] == "budget" and answer["cost"] == 0.00014
 
 
-def test_the_file_says_how_much_may_be_asked_for(asking):
+def test_the_models_file_limits_the_limits_of_requests(asking):
     server = asking(Reply(text="x"), Reply(text="y"),
                     default="max-steps = 3\nmax-time = 60\nmax-tokens = 5000")
     for limits in ({"steps": 4}, {"wall_s": 61}, {"tokens": 5001}):
@@ -468,7 +468,7 @@ def test_the_file_says_how_much_may_be_asked_for(asking):
     assert server.run(limits={"steps": 3, "wall_s": 60, "tokens": 5000})["answer"] == "x"
 
 
-def test_as_many_at_once_as_the_configuration_says(asking):
+def test_agent_runs_are_limited_in_total_and_per_tenant(asking):
     server = asking(lambda _: Reply(calls=[SLEEP]), args=("--agent-runs-tenant", "2",
                                                           "--agent-runs", "3"))
     runs = [server.begin(), server.begin()]
@@ -486,7 +486,7 @@ def test_as_many_at_once_as_the_configuration_says(asking):
     server.begin()
 
 
-def test_a_quota_of_the_tenant_holds_for_its_cells(asking):
+def test_a_quota_of_the_tenant_applies_to_cells_of_runs(asking):
     server = asking(Reply(calls=["print('never')"]), Reply(text="I may not."),
                     args=("--quota-executions", "1"))
     session = server.create()
@@ -501,7 +501,7 @@ def test_a_quota_of_the_tenant_holds_for_its_cells(asking):
 
 # ---- models -------------------------------------------------------------------------------------
 
-def test_models_that_the_file_names(asking):
+def test_a_model_of_the_models_file(asking):
     server = asking(Reply(text="```python\nprint(6*7)\n```"), Reply(text="42"))
     answer = server.run(model="scripted/other")
     assert answer["model"] == "scripted/other" and len(answer["steps"]) == 1
@@ -510,7 +510,7 @@ def test_models_that_the_file_names(asking):
 
 @pytest.mark.parametrize("model", ["scripted/expensive", "openai/m", "nobody/m", "local/smollm2",
                                    "x", "/", "scripted/"])
-def test_models_that_it_does_not_name(asking, model):
+def test_models_that_the_file_does_not_name(asking, model):
     server = asking(Reply(text="never"), env={"OPENAI_API_KEY": "sk-of-whoever-started-it"})
     answer = server.run(status=409, model=model)
     assert answer.code == "model_missing" and "models.ini" in answer.json["error"]["remedy"]
@@ -523,7 +523,7 @@ def test_without_a_file_there_is_no_model(reckon):
         assert (answer.status, answer.code) == (409, "model_missing")
 
 
-def test_a_file_that_is_wrong_does_not_start(reckon):
+def test_the_daemon_does_not_start_with_an_invalid_models_file(reckon):
     with ModelServer() as model:
         server = Asking(reckon, model, prices="oops = 1\n")
         with pytest.raises(AssertionError, match="did not start"):
@@ -532,7 +532,7 @@ def test_a_file_that_is_wrong_does_not_start(reckon):
         assert "oops" in server.log() and KEY not in server.log()
 
 
-def test_the_file_is_read_again(asking):
+def test_the_models_file_is_reloaded(asking):
     server = asking(Reply(text="x"), Reply(text="y"))
     good = server.file.read_text()
     assert server.run()["answer"] == "x"
@@ -545,7 +545,7 @@ def test_the_file_is_read_again(asking):
     eventually(lambda: server.run(status=202, background=True)["model"] == "scripted/new")
 
 
-# ---- who may ----------------------------------------------------------------------------------
+# ---- permissions ------------------------------------------------------------------------------
 
 @contextlib.contextmanager
 def using(server, key):
@@ -554,7 +554,7 @@ def using(server, key):
     server.key = ours
 
 
-def test_money_needs_a_scope_of_its_own(asking):
+def test_runs_need_the_agent_scope(asking):
     server = asking(Reply(text="x"))
     key = server.ask("POST", "/keys", {"scopes": ["sessions", "execute", "files", "read"]}).json
     with using(server, key["key"]):
@@ -566,7 +566,7 @@ def test_money_needs_a_scope_of_its_own(asking):
     assert server.ask("POST", "/agent", {"question": "?"}, key=False).status == 401
 
 
-def test_a_key_that_may_only_ask_gets_the_answers_to_its_questions(asking):
+def test_a_key_with_only_the_agent_scope_gets_its_own_answers(asking):
     server = asking(lambda _: Reply(text="For you."))
     theirs = server.run("theirs")["id"]
     mine, twin = (server.ask("POST", "/keys", {"scopes": ["agent"]}).json["key"] for _ in range(2))
@@ -585,7 +585,7 @@ def test_a_key_that_may_only_ask_gets_the_answers_to_its_questions(asking):
                 assert (answer.status, answer.code) == (403, "scope_missing")
 
 
-def test_what_is_anothers_is_not_there(asking):
+def test_runs_and_sessions_of_other_tenants_are_not_found(asking):
     server = asking(Reply(calls=[SLEEP]))
     session = server.create()
     run = server.ask("POST", "/agent", {"question": "secret", "session": session,
@@ -610,7 +610,7 @@ def test_what_is_anothers_is_not_there(asking):
 ESCAPES = "\x1b]0;owned\x07\x1b[2J\u202e\x00\u2028<script>alert(1)</script>"
 
 
-def test_what_a_model_writes_stays_text(asking):
+def test_control_characters_of_a_model_are_escaped(asking):
     server = asking(Reply(text=ESCAPES, calls=["print(1)"]), Reply(text=ESCAPES))
     events, _ = follow(server, {"question": "?", "stream": True, **FAST})
     answer = events[-1][2]["answer"]
@@ -633,22 +633,22 @@ def test_an_answer_without_end(asking):
     assert server.run()["stop"] == "failed"
 
 
-def test_code_that_is_no_text(asking):
+def test_code_with_a_nul_character_does_not_run(asking):
     server = asking(Reply(calls=[{"raw": '{"code": "print(1)\\u0000"}'}]), Reply(text="Sorry."))
     answer = server.run()
     assert answer["answer"] == "Sorry."
     assert all(step["record"] is None for step in answer["steps"])
 
 
-def test_what_fails_at_the_provider_is_told(asking):
+def test_errors_of_the_provider_are_reported(asking):
     server = asking(Reply(status=401, error={"error": {"message": "no such key", "type": "x"}}))
     answer = server.run()
     assert answer["stop"] == "failed" and "no such key" in answer["message"]
 
 
-# ---- what an answer states ----------------------------------------------------------------------
+# ---- checks of answers --------------------------------------------------------------------------
 
-def test_an_answer_is_looked_up_and_corrected_once(asking):
+def test_an_answer_is_checked_and_corrected_once(asking):
     server = asking(Reply(calls=["print('mean', 1234.5); open('a.csv', 'w').write('x')"]),
                     Reply(text="It is 98,765. [a](sandbox:/mnt/data/a.csv) "
                                "[b](sandbox:/mnt/data/b.csv)"),
@@ -664,21 +664,21 @@ def test_an_answer_is_looked_up_and_corrected_once(asking):
 
 
 @pytest.mark.parametrize("how, unsupported", [("mark", 1), ("off", None)])
-def test_a_request_says_whether_it_is_looked_up(asking, how, unsupported):
+def test_verify_off_and_mark_request_no_correction(asking, how, unsupported):
     server = asking(Reply(calls=["print(17)"]), Reply(text="It is 98,765."))
     answer = server.run(verify=how)
     assert (answer["checked"] or {}).get("unsupported_count") == unsupported
     assert len(server.model.asked) == 2
 
 
-def test_a_file_of_a_session_that_was_there_may_be_another_s(asking):
+def test_links_are_not_checked_in_an_existing_session(asking):
     server = asking(Reply(text="[a](sandbox:/mnt/data/a.csv)"))
     session = server.ask("POST", "/sessions", {**FAST}).json["id"]
     answer = server.in_session(session)
     assert answer["checked"]["links"] == 0 and answer["checked"]["unsupported_count"] == 0
 
 
-def test_a_conversation_of_an_application_s_is_marked_alone(asking):
+def test_a_conversation_is_marked_and_not_corrected(asking):
     server = asking(Reply(calls=["print(17)"]), Reply(text="It is 98,765."))
     answer = server.ask("POST", "/agent", {**FAST, "conversation": {
         "schema": "reckon.conversation/1", "code": True,
@@ -694,9 +694,9 @@ def environment(pid):
         pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
-def test_the_key_is_nowhere(asking, reckon):
-    peek = "import os; print(os.environ, open('/proc/self/cmdline').read())"
-    server = asking(Reply(calls=[peek + "; print('begun', flush=True); "
+def test_the_key_goes_to_the_model_and_nowhere_else(asking, reckon):
+    show = "import os; print(os.environ, open('/proc/self/cmdline').read())"
+    server = asking(Reply(calls=[show + "; print('begun', flush=True); "
                                         "import time; time.sleep(2)"]), Reply(text="x"),
                     key_env="MODEL_KEY", env={"MODEL_KEY": KEY, "RECKON_LOG": "debug"})
     run = server.begin("What is the key?")
@@ -716,7 +716,7 @@ def test_the_key_is_nowhere(asking, reckon):
 
 
 def test_a_captured_front_cannot_reach_the_key(asking):
-    """What the front's process has mapped holds no byte of it."""
+    """The writable memory of the front does not contain the key."""
     server = asking(Reply(calls=[SLEEP]))
     run = server.begin()
     server.wait_event(run, "stream")
@@ -734,9 +734,9 @@ def test_a_captured_front_cannot_reach_the_key(asking):
     server.ask("POST", f"/agent/{run}/interrupt")
 
 
-# ---- what was left out --------------------------------------------------------------------------
+# ---- pages of outputs ---------------------------------------------------------------------------
 
-def test_what_was_left_out_of_an_output_is_read_again_and_nothing_else(asking):
+def test_only_outputs_of_the_run_can_be_read_again(asking):
     def last(body):
         return [m["content"] for m in body["messages"] if m["role"] == "tool"][-1]
 
@@ -744,25 +744,25 @@ def test_what_was_left_out_of_an_output_is_read_again_and_nothing_else(asking):
         turn = sum(m["role"] == "tool" for m in body["messages"])
         if turn == 0:
             return Reply(calls=["for i in range(9000): print('row', i)"])
-        told.append(last(body))
-        handle = re.search(r"out_[0-9a-z]+", told[0]).group()
+        results.append(last(body))
+        handle = re.search(r"out_[0-9a-z]+", results[0]).group()
         wanted = {1: handle, 2: secret}.get(turn)
         if wanted is None:
             return Reply(text="Read.")
         return Reply(calls=[{"raw": json.dumps({"handle": wanted, "lines": "5000:5001"}),
                              "name": "read_output"}])
 
-    told = []
+    results = []
     server = asking(script)
     record = server.execute(server.create(), "print('secret ' * 400000)")
     secret = record["truncated"]["stdout"]["handle"]
     assert server.run()["answer"] == "Read."
-    assert told[1].startswith("row 4999\nrow 5000\n") and "secret" not in told[2]
+    assert results[1].startswith("row 4999\nrow 5000\n") and "secret" not in results[2]
 
 
 # ---- numbers ------------------------------------------------------------------------------------
 
-def test_it_is_counted(asking):
+def test_runs_are_counted_in_metrics(asking):
     server = asking(Reply(calls=["1"], cached=40, reasoning=3), Reply(text="x"),
                     prices="price-in = 1\nprice-out = 1\n")
     server.run()
@@ -778,8 +778,8 @@ def test_it_is_counted(asking):
 
 def test_many_at_once(asking):
     def reply(body):
-        asked = [m["content"] for m in body["messages"] if m["role"] == "user"][0]
-        number = int(re.search(r"Number (\d+)", str(asked))[1])
+        request = [m["content"] for m in body["messages"] if m["role"] == "user"][0]
+        number = int(re.search(r"Number (\d+)", str(request))[1])
         done = any(m["role"] == "tool" for m in body["messages"])
         return Reply(text=f"{number * 2}") if done else Reply(calls=[f"print({number} * 2)"])
     server = asking(reply, args=("--agent-runs-tenant", "8"))

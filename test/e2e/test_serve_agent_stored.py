@@ -1,4 +1,4 @@
-"""Runs of POST /reckon/v1/agent are asked once, and told of for longer than the daemon lives."""
+"""Runs of POST /reckon/v1/agent: idempotency keys, and answers that outlive the daemon."""
 import contextlib
 import pathlib
 import sqlite3
@@ -33,14 +33,14 @@ def rows(server):
         return db.execute("SELECT id, state, idempotency, question, size FROM run ORDER BY id").fetchall()
 
 
-# ---- once ---------------------------------------------------------------------------------------
+# ---- idempotency --------------------------------------------------------------------------------
 
-def test_a_question_with_a_key_is_asked_once(asking):  # noqa: F811
+def test_a_question_with_an_idempotency_key_runs_once(asking):  # noqa: F811
     server = asking(Reply(calls=["print('once')"]), Reply(text="Only once."),
                     Reply(text="Another one."))
     first = ask(server)
     assert ask(server) == first and len(server.model.asked) == 2
-    # Whichever way the answer is asked for.
+    # Also in the background and as a stream.
     assert ask(server, status=202, background=True) == {
         "id": first["id"], "session": first["session"], "model": "scripted/m", "status": "ended"}
     events, response = follow(server, {"question": "?", "stream": True, **FAST}, **KEY)
@@ -59,7 +59,7 @@ def test_a_question_with_a_key_is_asked_once(asking):  # noqa: F811
 @pytest.mark.parametrize("other", [
     {"question": "another"}, {"model": "scripted/other"}, {"keep": True}, {"limits": {"steps": 3}},
     {"files": [{"path": "a", "text": "1"}]}, {"template": "data"}, {"language": "python"}])
-def test_another_question_with_its_key_is_refused(asking, other):  # noqa: F811
+def test_another_question_with_the_same_key_is_refused(asking, other):  # noqa: F811
     server = asking(Reply(text="x"))
     ask(server)
     answer = server.ask("POST", "/agent", {"question": "?", **FAST, **other}, KEY)
@@ -67,8 +67,8 @@ def test_another_question_with_its_key_is_refused(asking, other):  # noqa: F811
     assert len(server.model.asked) == 1
 
 
-def test_whoever_asks_again_meanwhile_gets_the_same_answer(asking):  # noqa: F811
-    """A blocking client that broke off comes back, while a stream follows."""
+def test_a_repeated_request_during_the_run_gets_the_same_answer(asking):  # noqa: F811
+    """A blocking request repeats the question while a stream follows it."""
     server = asking(Reply(calls=["print('begun', flush=True)\nimport time; time.sleep(1)"]),
                     Reply(text="The same."))
     body = {"question": "?", "stream": True, **FAST}
@@ -80,7 +80,7 @@ def test_whoever_asks_again_meanwhile_gets_the_same_answer(asking):  # noqa: F81
     assert (name, data["answer"]) == ("done", again) and len(server.model.asked) == 2
 
 
-def test_a_key_is_its_tenants(asking):  # noqa: F811
+def test_an_idempotency_key_belongs_to_its_tenant(asking):  # noqa: F811
     server = asking(lambda _: Reply(text="x"))
     ours = ask(server)["id"]
     with using(server, server.newcomer("a", ["agent", "read"])[1]):
@@ -91,7 +91,7 @@ def test_a_key_is_its_tenants(asking):  # noqa: F811
     assert len(server.model.asked) == 2
 
 
-def test_what_was_refused_does_not_use_its_key_up(asking):  # noqa: F811
+def test_a_refused_question_does_not_use_up_its_key(asking):  # noqa: F811
     server = asking(Reply(calls=[SLEEP]), Reply(text="Now."), args=("--agent-runs", "1"))
     other = server.begin()
     server.wait_event(other, "stream")
@@ -100,7 +100,7 @@ def test_what_was_refused_does_not_use_its_key_up(asking):  # noqa: F811
     server.wait(other)
     assert ask(server, status=409, model="scripted/none")["error"]["code"] == "model_missing"
     assert ask(server, status=400, limits={"budget": 1})["error"]["code"] == "invalid"
-    # One that found no session, and one whose file could not be put: no model was asked.
+    # An unknown session and an invalid file: the model got no request.
     missing = server.ask("POST", "/agent", {"question": "?", "session": "se_none"}, KEY)
     assert missing.status == 404
     failed = ask(server, status=400, files=[{"path": "../x", "text": "1"}])
@@ -110,13 +110,13 @@ def test_what_was_refused_does_not_use_its_key_up(asking):  # noqa: F811
 
 
 @pytest.mark.parametrize("value", ["", "x" * 129])
-def test_what_is_no_key(asking, value):  # noqa: F811
+def test_invalid_idempotency_keys(asking, value):  # noqa: F811
     server = asking(Reply(text="never"))
     assert ask(server, {"Idempotency-Key": value}, status=400)["error"]["code"] == "invalid"
     assert server.model.asked == []
 
 
-# ---- what a restart leaves ----------------------------------------------------------------------
+# ---- after a restart ----------------------------------------------------------------------------
 
 @pytest.mark.parametrize("end", ["stop", "crash"])
 def test_an_answer_outlives_the_daemon(asking, end):  # noqa: F811
@@ -139,7 +139,7 @@ def test_an_answer_outlives_the_daemon(asking, end):  # noqa: F811
     assert len(server.model.asked) == 2
 
 
-def test_one_that_a_crash_cut_off_says_so(asking):  # noqa: F811
+def test_a_run_that_a_crash_interrupted_reports_that(asking):  # noqa: F811
     server = asking(Reply(calls=["print('begun', flush=True)\nimport time; time.sleep(60)"]),
                     Reply(text="never"))
     session = server.create()
@@ -155,7 +155,7 @@ def test_one_that_a_crash_cut_off_says_so(asking):  # noqa: F811
     assert answer.json["question"] == "What? \u00e4" and answer.json["model"] == "scripted/m"
     events, _ = follow(server, method="GET", path=f"/agent/{run}/events")
     assert [(name, data["answer"]) for _, name, data in events] == [("done", answer.json)]
-    # It is not asked again behind anybody's back.
+    # The question does not run again.
     again = server.ask("POST", "/agent", {"question": "What? \u00e4", "session": session}, KEY)
     assert again.json == answer.json and len(server.model.asked) == 1
     assert agents(server) == []
@@ -164,7 +164,7 @@ def test_one_that_a_crash_cut_off_says_so(asking):  # noqa: F811
     assert server.ask("GET", f"/agent/{run}").json["message"] == answer.json["message"]
 
 
-def test_one_that_a_stop_cut_off_has_what_there_was(asking):  # noqa: F811
+def test_a_run_that_a_stop_interrupted_has_its_steps(asking):  # noqa: F811
     server = asking(Reply(text="I wait.", calls=[SLEEP]))
     run = server.begin()
     server.wait_event(run, "stream")
@@ -176,7 +176,7 @@ def test_one_that_a_stop_cut_off_has_what_there_was(asking):  # noqa: F811
     assert answer["message"] == "the daemon is stopping"
 
 
-def test_a_failure_is_kept_too(asking):  # noqa: F811
+def test_a_failure_is_stored_too(asking):  # noqa: F811
     server = asking(Reply(text="never"))
     begun = server.ask("POST", "/agent", {"question": "?", "background": True, **FAST,
                                           "files": [{"path": "../x", "text": "1"}]})
@@ -194,7 +194,7 @@ def test_a_failure_is_kept_too(asking):  # noqa: F811
     assert [(name, data["error"]["code"]) for _, name, data in events] == [("failed", "invalid")]
 
 
-def test_whose_a_run_was_is_known_after_a_restart(asking):  # noqa: F811
+def test_the_key_of_a_run_is_known_after_a_restart(asking):  # noqa: F811
     server = asking(lambda _: Reply(text="x"))
     mine, twin = (server.ask("POST", "/keys", {"scopes": ["agent"]}).json["key"] for _ in range(2))
     with using(server, mine):
@@ -208,13 +208,13 @@ def test_whose_a_run_was_is_known_after_a_restart(asking):  # noqa: F811
         assert server.ask("GET", f"/agent/{run}").code == "scope_missing"
 
 
-# ---- how long -----------------------------------------------------------------------------------
+# ---- retention ----------------------------------------------------------------------------------
 
-def test_runs_go_with_the_history(asking):  # noqa: F811
+def test_runs_expire_with_the_history(asking):  # noqa: F811
     server = asking(lambda _: Reply(text="x"), args=("--history-keep", "1h"))
     old, new = server.run()["id"], server.run()["id"]
     server.stop()
-    aged = "run_01JD8Z4J9Q" + old[14:]  # of 2024: an id tells its age
+    aged = "run_01JD8Z4J9Q" + old[14:]  # an id of 2024: ids contain their time
     with sqlite3.connect(pathlib.Path(server.reckon.state) / "reckond.db") as db:
         db.execute("UPDATE run SET id = ? WHERE id = ?", (aged, old))
     db.close()
@@ -228,8 +228,8 @@ def test_runs_go_with_the_history(asking):  # noqa: F811
     assert server.ask("GET", f"/agent/run_{'0' * 25}").code == "run_not_found"
 
 
-def test_the_oldest_answers_make_room(asking):  # noqa: F811
-    """256 MiB of a tenant; the rows stay and say what became of them."""
+def test_the_oldest_answers_are_dropped_at_the_limit(asking):  # noqa: F811
+    """A tenant can store 256 MiB; the rows of dropped answers stay and say so."""
     server = asking(lambda _: Reply(text="x"))
     runs = [ask(server, {"Idempotency-Key": str(number)})["id"] for number in range(3)]
     server.stop()
@@ -247,18 +247,18 @@ def test_the_oldest_answers_make_room(asking):  # noqa: F811
     assert len(server.model.asked) == 4
 
 
-def test_a_question_is_not_kept_twice(asking):  # noqa: F811
+def test_an_ended_run_does_not_store_its_question_again(asking):  # noqa: F811
     server = asking(Reply(text="x"))
     run = ask(server)["id"]
     server.stop()
-    [(kept, state, key, question, size)] = rows(server)
-    assert (kept, state, key, question) == (run, "ended", KEY["Idempotency-Key"], None) and size > 0
+    [(stored_id, state, key, question, size)] = rows(server)
+    assert (stored_id, state, key, question) == (run, "ended", KEY["Idempotency-Key"], None) and size > 0
 
 
 # ---- outputs ------------------------------------------------------------------------------------
 
-def test_what_a_record_left_out_is_read_page_by_page(asking):  # noqa: F811
-    """`out_…` of a run's cell is an output like any: by offset and length, and by range."""
+def test_truncated_output_of_a_run_is_read_page_by_page(asking):  # noqa: F811
+    """Outputs of a run's cell can be read by offset and length, and by range, also after a restart."""
     server = asking(Reply(calls=["for i in range(400000): print('line', i)"]), Reply(text="Long."))
     record = server.run()["steps"][0]["record"]
     handle = record["truncated"]["stdout"]["handle"]

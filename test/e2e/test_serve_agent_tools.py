@@ -15,7 +15,7 @@ print(sum(west) + sum(east), await query({"region": "North"}))"""
 
 
 def calls_of(events, count):
-    """What the code calls, and the execution that does."""
+    """The calls of the code, the execution, and the number of the last event."""
     calls, execution = [], None
     for number, name, data in events:
         execution = data.get("execution", execution)
@@ -37,7 +37,7 @@ def test_code_awaits_the_client(reckon):
             session = server.ask("GET", f"/agent/{run}").json["session"]
         assert [call["arguments"] for call in calls] == [{"region": "West"}, {"region": "East", "limit": 2}]
         assert all(0 < call["wait_s"] <= 600 for call in calls)
-        # That connection is gone, and another one answers and follows.
+        # That connection is closed; another one sends the results and follows the run.
         where = f"/sessions/{session}/executions/{execution}/tool_results"
         results = [{"id": call["id"], "value": [1, 2]} for call in calls]
         assert server.ask("POST", where, {"results": results}).json["accepted"] == 2
@@ -49,14 +49,14 @@ def test_code_awaits_the_client(reckon):
         assert last[0] == "done" and last[1]["answer"]["answer"] == "So much."
         assert "no such region" in last[1]["answer"]["steps"][0]["record"]["stderr"] + str(
             last[1]["answer"]["steps"][0]["record"]["error"])
-        told = str(model.asked[0].body)
-        assert "`query`: Rows of a region." in told and "await NAME" in told
-        # What a run does not lend is not there.
+        prompt = str(model.asked[0].body)
+        assert "`query`: Rows of a region." in prompt and "await NAME" in prompt
+        # A run without these tools does not have them.
         gone = server.in_session(session)
         assert gone["steps"][0]["record"]["error"]["name"] == "NameError"
 
 
-def test_nobody_answers(reckon):
+def test_a_call_without_a_result_fails_after_its_wait(reckon):
     script = [Reply(calls=["try:\n    await query('West')\nexcept tools.ToolError as error:\n    print('late:', error)"]),
               Reply(text="Nobody.")]
     with ModelServer(*script) as model, Asking(reckon, model) as server:
