@@ -56,7 +56,7 @@ print(sorted(os.listdir('/mnt')))
 """
 
 
-def test_a_folder_is_mounted_for_reading(reckon, project):
+def test_a_folder_is_read_only(reckon, project):
     client = start(reckon, project)
     shown = client.run(LOOK % str(project.parent / "secret.txt"))
     text = text_of(shown)

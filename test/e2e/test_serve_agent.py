@@ -694,7 +694,7 @@ def environment(pid):
         pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
-def test_the_key_goes_to_the_model_and_nowhere_else(asking, reckon):
+def test_the_key_goes_only_to_the_model(asking, reckon):
     show = "import os; print(os.environ, open('/proc/self/cmdline').read())"
     server = asking(Reply(calls=[show + "; print('begun', flush=True); "
                                         "import time; time.sleep(2)"]), Reply(text="x"),
