@@ -200,7 +200,7 @@ def test_links_to_missing_files_are_reported(ask, reckon, where):
     assert len(reported) == 3 and done.out == f"{answer}\n"
 
 
-def test_images_go_to_models_that_see(ask_each):
+def test_images_are_sent_only_with_vision(ask_each):
     script = [Reply(calls=[PICTURE]), Reply(text="a dot")]
     with ModelServer(*script) as model:
         ask_each.json(model, "?", "--vision", "on")
@@ -211,7 +211,7 @@ def test_images_go_to_models_that_see(ask_each):
         assert IMAGE not in json.dumps(model.asked[1].body)
 
 
-def test_a_model_that_turns_out_to_be_blind(ask):
+def test_a_model_that_refuses_images(ask):
     refusal = {"error": {"message": "this model takes no image input", "type":
                          "invalid_request_error"}}
     script = [Reply(calls=[PICTURE]), Reply(status=400, error=refusal), Reply(text="I see text")]

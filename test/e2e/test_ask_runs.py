@@ -626,7 +626,7 @@ def test_resume_sends_conversation_and_key_to_no_other_server(reckon):
         assert len(other.asked) == 1
 
 
-def test_what_cannot_be_resumed(reckon):
+def test_runs_that_cannot_be_resumed(reckon):
     assert "no run was kept" in reckon("chat", "--resume", "--model", "openai/m").expect(2).err
     with ModelServer(Reply(text="one"), Reply(text="two")) as model:
         ask(reckon, model, "?").expect(0)

@@ -139,7 +139,7 @@ def test_links_to_missing_files_are_reported_to_the_model(ask_json):
                                  "unsupported": []}
 
 
-def test_the_other_ways_of_calling(ask_json):
+def test_verification_with_fenced_and_schema_calling(ask_json):
     script = [Reply(text="```python\nprint(17)\n```\n"), Reply(text="It is 18."),
               Reply(text="It is 17.")]
     with ModelServer(*script) as model:

@@ -33,7 +33,7 @@ def listed(reckon, *options):
 # ---- exec -------------------------------------------------------------------------------------
 
 
-def test_output_and_exit_code_are_the_programs(reckon, session):
+def test_output_and_exit_code_are_those_of_the_program(reckon, session):
     done = exec_(reckon, "sh", "-c", "echo out; echo err >&2; exit 7")
     assert (done.status, done.stdout, done.stderr) == (7, b"out\n", b"err\n")
     assert exec_(reckon, "sh", "-c", "kill -9 $$").status == 128 + signal.SIGKILL

@@ -220,7 +220,7 @@ def test_the_buffer_of_a_disconnected_client_is_limited(server):
 
 # ---- interrupts, restarts, ends -------------------------------------------------------------
 
-def test_an_interrupt_by_rest(server):
+def test_an_interrupt_over_http(server):
     with kernel(server) as (own, channels):
         header = channels.send("execute_request", {"code": "print(1, flush=True)\n"
                                                            "import time; time.sleep(600)"})

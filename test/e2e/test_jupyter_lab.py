@@ -175,7 +175,7 @@ def served_by(page, origin, lab):
     page.route(re.compile(re.escape(origin) + "/(jupyter/lab|jupyter/lsp|static|lab)"), answer)
 
 
-def test_all_on_a_daemon_after_a_password(reckon, browser):
+def test_everything_on_a_daemon_after_a_login(reckon, browser):
     """No request of JupyterLab, at its start and with a notebook, is an error."""
     server = Server(reckon)
     server.start()

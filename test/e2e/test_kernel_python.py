@@ -164,7 +164,7 @@ def test_deep_stack_is_cut_to_its_ends(shared):
     ("raise MemoryError", "error", "MemoryError"),
     ("raise ExceptionGroup('g', [ValueError(1)])", "error", "ExceptionGroup"),
 ])
-def test_how_a_cell_can_end(shared, code, status, name):
+def test_status_after_exits_and_errors(shared, code, status, name):
     done = shared.execute(code)
     assert done.status == status
     assert (done.error.text("name") if done.error else None) == name
@@ -292,7 +292,7 @@ def test_names_are_limited_in_number_and_length(fresh):
     assert reported == ["short"]
 
 
-def test_names_that_are_traps(fresh):
+def test_hostile_keys_of_the_namespace(fresh):
     """Keys that are not exactly of type str are ignored, and their methods are not called."""
     done = fresh.execute("class Key(str):\n    def __eq__(self, other): raise KeyError('asked')\n"
                          "    def __hash__(self): return hash('zzz')\n"

@@ -62,7 +62,7 @@ def test_a_program(server):
     check_nothing_stays(server, 5)
 
 
-def test_files_go_from_run_to_run(server):
+def test_files_are_passed_from_run_to_run(server):
     made = execute(server, "py", "import os; os.mkdir('out'); open('out/ä.bin', 'wb').write(b'\\0\\xff');"
                                  "open('same.txt', 'w').write('same'); open('twin', 'w').write('same')")
     assert set(names(made)) == {"out/ä.bin", "same.txt", "twin"}

@@ -103,7 +103,7 @@ def test_a_client_names_its_default_session(server, modern):
     assert end() == "closed"
 
 
-def test_a_tenant_with_short_sessions_has_one(reckon):
+def test_a_named_session_obeys_the_idle_limit_of_its_tenant(reckon):
     with Server(reckon) as server:
         tenant = server.ask("POST", "/tenants", {"name": "short"}).json
         server.ask("PATCH", f"/tenants/{tenant['id']}", {"quotas": {"max_idle_timeout_s": 60}})

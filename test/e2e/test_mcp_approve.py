@@ -49,7 +49,7 @@ def test_a_modern_client_gets_a_question_and_calls_again(server):
     assert call_tool(mcp, code="x = 40 + 2\nx", answer="accept", state=state)["resultType"] == "input_required"
 
 
-def test_an_answer_is_about_one_call(server):
+def test_an_answer_is_valid_for_one_call(server):
     mcp = Mcp(server, modern=True, capabilities=CAN, name="work")
     state = call_tool(mcp, code="1")["requestState"]
     for arguments in ({"code": "open('/mnt/data/a', 'w')"}, {"code": "1", "language": "bash"}):

@@ -74,7 +74,7 @@ def sessions(reckon):
     return {each["id"]: each for each in json.loads(reckon("session", "ls", "--all", "--json").stdout)}
 
 
-def test_a_session_by_its_name(reckon):
+def test_a_named_session_outlives_its_client(reckon):
     """The next client finds the session, whatever its revision of the protocol."""
     first = Stdio(reckon, "-s", "work")
     first.initialize()

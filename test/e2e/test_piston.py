@@ -65,7 +65,7 @@ def test_a_compiled_language(server):
     assert done["run"] == done["compile"]  # as Piston answers
 
 
-def test_each_end(server):
+def test_exit_codes_signals_and_limits(server):
     done = execute(server, "python", "import time; print(1, flush=True); time.sleep(60)",
                    run_timeout=300)["run"]
     assert (done["signal"], done["status"], done["code"]) == ("SIGKILL", "TO", None)

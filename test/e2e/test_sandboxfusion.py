@@ -92,7 +92,7 @@ def test_each_language_runs_or_is_reported_as_missing(server):
             assert "42" in result["run_result"]["stdout"] or "test" in name, (name, result)
 
 
-def test_each_end(server):
+def test_exit_codes_signals_and_limits(server):
     result = run("import sys; print(1); sys.exit(3)")
     assert (result.status, result.run_result.return_code) == ("Failed", 3)
     assert result.run_result.stdout == "1\n" and summary(result) == "no run"
