@@ -36,7 +36,7 @@ def test_streams_that_arrive_byte_by_byte(provider, pieces):
 
 @FORMATS
 def test_arguments_of_ten_megabytes(provider):
-    """If they come in pieces, the model gets an error as a result; one event of that size ends the run."""
+    """If the arguments come in pieces, the model gets an error; one event of that size ends the run."""
     huge = Reply(calls=["print(1)\n" + "#" * (10 << 20)], pieces=1 << 20)
     outcome, requests = run_agent(provider, huge, Reply(text="sorry"))
     assert outcome.cells == []
@@ -183,7 +183,7 @@ FRAMING = [
 @FORMATS
 @pytest.mark.parametrize("calling", [0, 1, 2], ids=["tools", "fenced", "schema"])
 def test_output_that_imitates_our_framing_stays_output(provider, calling):
-    """The model gets it as the text of one result, and the agent does not act on it."""
+    """The model gets the output as the text of one result, and the agent does not act on it."""
     call_reply = [Reply(calls=["show()"]), Reply(text="````python\nshow()\n````\n"),
                   Reply(text='{"action": "run", "content": "show()"}')][calling]
     end = Reply(text='{"action": "answer", "content": "ok"}' if calling == 2 else "ok")
@@ -362,7 +362,7 @@ def test_a_call_without_a_name_runs_code(provider):
 
 @pytest.mark.parametrize("goes", [True, False])
 def test_an_agent_ends_without_a_valid_parent(goes):
-    """It ends also while it waits for the model, because nobody would get the answer."""
+    """The agent ends also while it waits for the model, because nobody would get the answer."""
     with socket.create_server(("127.0.0.1", 0)) as model:
         agent, parent = start(f"http://127.0.0.1:{model.getsockname()[1]}/v1", "openai")
         try:

@@ -219,7 +219,7 @@ def test_the_token_count_of_the_server_decides(ask):
     assert len(json.dumps(model.asked[4].body)) < 11000 * 1.4
 
 
-# ---- repetition---------------------------------------------------------------------------------
+# ---- repetition --------------------------------------------------------------------------------
 
 def test_the_same_failure_second_third_fourth(ask_each):
     script = ["fruit = {'apple': 1}\nfruit['pear']", "fruit = {'apple': 1}\n\nfruit['pear']  # again",

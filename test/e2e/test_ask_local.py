@@ -123,7 +123,7 @@ def test_an_object_that_a_grammar_enforces(reckon, server, provider):
 
 
 def test_a_server_that_enforces_no_schema(reckon, server):
-    """llama.cpp's Messages API does not enforce it, so the text of the model may be its answer."""
+    """llama.cpp's Messages API does not enforce the schema, so the text of the model may be its answer."""
     answer = server.ask(reckon, "anthropic", "--calling", "schema", "--max-steps", "1",
                         "Run this code: print(6 * 7)")
     assert answer["steps"] or answer["answer"]

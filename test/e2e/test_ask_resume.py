@@ -204,7 +204,7 @@ def test_the_budget_and_the_total_cost(reckon):
 
 
 def test_the_limit_of_time(reckon):
-    """It ends the running cell, whose own limit is longer; the session keeps its variables."""
+    """The limit ends the running cell, whose own limit is longer; the session keeps its variables."""
     with ModelServer(SETS, Reply(calls=[BUSY])) as model:
         began = time.monotonic()
         done = ask(reckon, model, "--max-time", "4s", "--timeout", "50s", "How much?", "in.txt").expect(3)

@@ -55,7 +55,7 @@ def test_the_private_daemon_is_started_once_for_many(private):
 
 
 def test_another_runtime_directory_finds_the_same_daemon(private):
-    """cron and sudo set another one; the lock file of the daemon says where it listens."""
+    """cron and sudo set another directory; the lock file of the daemon says where it listens."""
     private("run", "-s", "kept", "-t", "python", "-c", "x = 6 * 7").expect(0)
     other = private.cwd / "other"
     other.mkdir(mode=0o700)

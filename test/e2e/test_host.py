@@ -40,7 +40,7 @@ def test_doctor_explains_what_is_missing(reckon):
 
 
 def test_doctor_starts_with_one_sentence(reckon):
-    """Then it separates the walls that every host should have from the optional ones."""
+    """The walls that every host should have follow, and then the optional ones."""
     walls = reckon("doctor", "--json").expect(0).lines()[0]["walls"]
     missing = [wall["name"] for wall in walls
                if wall["state"] in ("off", "partial") and not wall["optional"]]

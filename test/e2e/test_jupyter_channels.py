@@ -276,7 +276,7 @@ def test_the_end_of_a_kernel_closes_its_connections(server):
 
 
 def test_clients_that_disconnect_without_a_close_frame(server):
-    """Their cells run or wait. The connections are not counted any more, and the kernel still works."""
+    """Cells of these clients run or wait. Their connections are not counted any more; the kernel still works."""
     with kernel(server) as (own, channels):
         for i in range(20):
             one = Channels(server, own, session=f"s{i}")

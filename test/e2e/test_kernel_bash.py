@@ -94,7 +94,7 @@ def test_interrupt_reaches_the_command_and_keeps_the_shell(kernel, wait):
 
 @pytest.mark.parametrize("command", range(1, 10))
 def test_an_interrupt_that_comes_as_the_cell_ends(kernel, command):
-    """Bash gets it while it writes its state, and drops that line; the kernel sends the line again."""
+    """Bash gets the interrupt while it writes its state, and drops that line; the kernel sends it again."""
     done = kernel.execute(f"q=1; n=0; trap '(( n++ == {command} )) && kill -INT $$' DEBUG")
     assert done.status == "ok"
     done = kernel.execute("trap - DEBUG; echo $q $n")

@@ -210,7 +210,8 @@ def test_recursion_that_uses_all_memory_is_a_memory_error():
 
 
 def test_an_exception_lost_in_deep_recursion_is_a_memory_error(kernel):
-    """The traceback is short if it is lost on the way back. Without a raised limit the SystemError stays."""
+    """The traceback is short if the exception is lost during unwinding. Without a raised limit, the
+    SystemError stays."""
     forgotten = "raise SystemError('error return without exception set')"
     assert kernel.execute(forgotten).error.text("name") == "SystemError"
     done = kernel.execute("import sys\nsys.setrecursionlimit(10**9)\n" + forgotten)

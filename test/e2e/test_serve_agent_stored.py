@@ -229,7 +229,7 @@ def test_runs_expire_with_the_history(asking):  # noqa: F811
 
 
 def test_the_oldest_answers_are_dropped_at_the_limit(asking):  # noqa: F811
-    """A tenant can store 256 MiB; the rows of dropped answers stay and say so."""
+    """A tenant can store 256 MiB; the rows of dropped answers stay in the state `dropped`."""
     server = asking(lambda _: Reply(text="x"))
     runs = [ask(server, {"Idempotency-Key": str(number)})["id"] for number in range(3)]
     server.stop()
