@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Fail on phrases that are not plain English.
+"""Fail on phrases that are not plain English, and on names that say nothing.
 
 usage: check_words.py ROOT [FILE]; with FILE: checks a commit message instead (see tools/hooks)
 
@@ -29,13 +29,30 @@ STRINGS = (  # in strings that a user reads at a terminal
     (r"\b(status code|status|HTTP) [1-5][0-9][0-9]\b", "name what happened, not the protocol"),
     (r"\b(GET|POST|PUT|PATCH|DELETE) /", "name the command, not the request"),
 )
+# Parts of C names that say neither what the data is nor what the function does. The names in
+# PUBLIC are those of fields in the API and in include/.
+NAMES = {"told", "untold", "asked", "unasked", "kept", "unkept", "said", "heard", "wish", "seat",
+         "beside", "talk", "steady"}
+PUBLIC = {"not_kept", "files_not_kept", "api_not_kept", "bytes_kept", "kept_bytes", "kept",
+          "RECKON_ENTRY_NOT_KEPT"}
+NAME = re.compile(r"[A-Za-z]\w*")
+NOT_CODE = re.compile(r'/\*.*?\*/|"(?:[^"\\\n]|\\.)*"', re.S)
 SUBJECT = re.compile(r"[a-z0-9_./-]+(, [a-z0-9_./-]+)*: [a-z`0-9]")
 SUBJECT_MAX = 100
 STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 
 
+def name_complaints(name, text):
+    """Yields one line for each forbidden part of a name in C code."""
+    code = NOT_CODE.sub(lambda found: "\n" * found[0].count("\n"), text)
+    for number, line in enumerate(code.splitlines(), 1):
+        for word in NAME.findall(line):
+            for part in NAMES & set(word.lower().split("_")) if word not in PUBLIC else ():
+                yield f"{name}:{number}: {word}: \"{part}\" does not say what it is"
+
+
 def complaints(root):
-    """Yields one line for each forbidden phrase."""
+    """Yields one line for each forbidden phrase or name."""
     names = subprocess.run(["git", "-C", root, "ls-files", "src", "include", "docs", "tools",
                             "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"],
                            check=False, text=True, stdout=subprocess.PIPE).stdout.split()
@@ -43,7 +60,10 @@ def complaints(root):
         path = root / name
         if path.suffix not in (".c", ".h", ".py", ".md") or path.name == "check_words.py":
             continue
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        content = path.read_text(encoding="utf-8")
+        if name.startswith("src/") and path.suffix in (".c", ".h"):
+            yield from name_complaints(name, content)
+        for number, line in enumerate(content.splitlines(), 1):
             for pattern, better in ANYWHERE:
                 if re.search(pattern, line, re.I):
                     yield f"{name}:{number}: {better}: {line.strip()[:80]}"
@@ -80,7 +100,7 @@ def main():
             print(f"the subject of this commit: {why} (CONTRIBUTING.md)", file=sys.stderr)
         return 1 if why else 0
     found = list(complaints(root))
-    print("\n".join(found) if found else "no phrase that has to be translated")
+    print("\n".join(found) if found else "no phrase or name that has to be translated")
     return 1 if found else 0
 
 

@@ -132,7 +132,7 @@ void catalog_ask(struct catalog *catalog)
 		for (; next < catalog->count && count < AT_ONCE; next++) {
 			struct catalog_row *row = &catalog->rows[next];
 
-			if (row->state != CATALOG_UNASKED)
+			if (row->state != CATALOG_NOT_REQUESTED)
 				continue;
 			if (begin(&probes[count], row, &err) < 0)
 				fail(row, &err);

@@ -94,7 +94,7 @@ static void judge(struct catalog *catalog, const struct models_provider *provide
 
 	*row = (struct catalog_row){ .names = BUF_INIT(LOCAL_NAMES_MAX) };
 	models_settings_init(&row->settings);
-	row->state = CATALOG_UNASKED;
+	row->state = CATALOG_NOT_REQUESTED;
 	if (models_choose_provider(catalog->models, provider, &query, &row->choice, &row->why) < 0)
 		row->state = CATALOG_FAILED;
 	else if (models_key_check(&row->choice, &row->why) < 0)

@@ -19,9 +19,9 @@
 enum catalog_state {
 	CATALOG_WORKS,
 	CATALOG_FAILED,	   /* `why` has the reason */
-	CATALOG_NO_KEY,	   /* so the server was not asked */
+	CATALOG_NO_KEY,	   /* so no request was sent */
 	CATALOG_INSTALLED, /* on this host; it is started at the first question */
-	CATALOG_UNASKED,
+	CATALOG_NOT_REQUESTED,
 };
 
 struct catalog_row {
@@ -52,7 +52,7 @@ void catalog_local(struct buf *ret);
 
 /* ---- ask.c ---- */
 
-/* Asks every server whose state is CATALOG_UNASKED. */
+/* Asks every server whose state is CATALOG_NOT_REQUESTED. */
 void catalog_ask(struct catalog *catalog);
 
 /* ---- show.c ---- */

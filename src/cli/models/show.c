@@ -27,9 +27,11 @@
 const char *catalog_state_name(enum catalog_state state)
 {
 	static const char *const names[] = {
-		[CATALOG_WORKS] = "works",	   [CATALOG_FAILED] = "failed",
-		[CATALOG_NO_KEY] = "no key",	   [CATALOG_INSTALLED] = "installed",
-		[CATALOG_UNASKED] = "not asked",
+		[CATALOG_WORKS] = "works",
+		[CATALOG_FAILED] = "failed",
+		[CATALOG_NO_KEY] = "no key",
+		[CATALOG_INSTALLED] = "installed",
+		[CATALOG_NOT_REQUESTED] = "not asked",
 	};
 
 	return names[state];
