@@ -38,8 +38,8 @@ def test_requests_match_the_golden_files(reckon, provider, calling):
         chat = Chat(reckon, model, provider, calling)
         chat(["Set x."])
         chat(["What is x?"], "--resume")
-    assert len(model.asked) == 4
-    for name, requests in (("fresh", model.asked[:2]), ("resumed", model.asked[2:])):
+    assert len(model.requests) == 4
+    for name, requests in (("fresh", model.requests[:2]), ("resumed", model.requests[2:])):
         path = FOLDER / f"{provider}-{calling}-{name}.json"
         if os.environ.get("RECKON_GOLDEN") == "write":
             path.write_text(golden(requests), encoding="utf-8")

@@ -20,7 +20,7 @@ ESCAPES = "\x1b]0;owned\x07\x1b[2J\x1b[31mred\x9b31m"
 def run_agent(provider, *script, **options):
     with ModelServer(*script) as model:
         outcome = ask(model.url, provider, **options)
-    return outcome, model.asked
+    return outcome, model.requests
 
 
 @FORMATS
@@ -63,7 +63,7 @@ def test_a_base_url_may_have_a_version_and_slashes(provider, slashes):
         with ModelServer(Reply(text="yes")) as model:
             outcome = ask(model.url, provider, path=base + slashes)
         assert outcome.answer == "yes", outcome
-        assert [each.path for each in model.asked] == [base + version + PATHS[provider]]
+        assert [each.path for each in model.requests] == [base + version + PATHS[provider]]
 
 
 @FORMATS

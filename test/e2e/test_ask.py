@@ -102,9 +102,9 @@ def test_create_execute_observe_repair(ask_each):
     assert answer["stop"] == "answer"
     assert [step["record"]["status"] for step in answer["steps"]] == ["error", "ok"]
     assert answer["steps"][1]["record"]["stdout"] == "42\n"
-    assert "What is 6 times 7?" in texts_of(model.asked[0])
-    assert any("NameError" in text for text in texts_of(model.asked[1]))
-    assert any(text.strip() == "42" for text in texts_of(model.asked[2]))
+    assert "What is 6 times 7?" in texts_of(model.requests[0])
+    assert any("NameError" in text for text in texts_of(model.requests[1]))
+    assert any(text.strip() == "42" for text in texts_of(model.requests[2]))
     assert answer["usage"]["requests"] == 3 and answer["usage"]["steps"] == 2
     assert answer["usage"]["input_tokens"] == 300 and answer["usage"]["output_tokens"] == 60
 
@@ -117,7 +117,7 @@ def test_bytes_may_come_one_at_a_time(ask_each):
         answer = ask_each.json(model, "?")
     assert answer["answer"] == "f\u00fcr \u4f60\u597d"
     assert answer["steps"][0]["record"]["stdout"] == "\u00e4\U0001f600\n"
-    assert any("Gr\u00fc\u00dfe \U0001f600" in text for text in texts_of(model.asked[1]))
+    assert any("Gr\u00fc\u00dfe \U0001f600" in text for text in texts_of(model.requests[1]))
 
 
 def test_several_calls_at_once_run_in_order_and_each_is_answered(ask_each):
@@ -126,7 +126,7 @@ def test_several_calls_at_once_run_in_order_and_each_is_answered(ask_each):
     with ModelServer(*script) as model:
         answer = ask_each.json(model, "?")
     assert [step["record"]["stdout"] for step in answer["steps"]] == ["one 1\n", "two 2\n"]
-    texts = texts_of(model.asked[1])
+    texts = texts_of(model.requests[1])
     assert [text.strip() for text in texts if text.strip() in ("one 1", "two 2")] == [
         "one 1", "two 2"]
 
@@ -144,8 +144,8 @@ def test_calls_without_code_get_errors_and_end_the_run(ask_each):
     with ModelServer(*[Reply(calls=[{"raw": "{}"}])] * 6) as model:
         answer = ask_each.json(model, "?", status=3)
     assert answer["stop"] == "stuck" and answer["steps"] == []
-    assert len(model.asked) == 4
-    assert any("no code" in text or "one text" in text for text in texts_of(model.asked[1]))
+    assert len(model.requests) == 4
+    assert any("no code" in text or "one text" in text for text in texts_of(model.requests[1]))
 
 
 def test_repeated_ids_of_calls_become_unique(ask):
@@ -153,7 +153,7 @@ def test_repeated_ids_of_calls_become_unique(ask):
              {"raw": '{"code": "print(2)"}', "id": "same"}]
     with ModelServer(Reply(calls=calls), Reply(text="ok")) as model:
         ask.json(model, "?")
-    messages = model.asked[1].body["messages"]
+    messages = model.requests[1].body["messages"]
     sent = [call["id"] for call in messages[2]["tool_calls"]]
     assert len(set(sent)) == 2
     assert [message["tool_call_id"] for message in messages[3:5]] == sent
@@ -165,7 +165,7 @@ def test_files_go_in_and_come_out(ask, reckon):
               Reply(text="See [it](sandbox:/mnt/data/out.txt) or sandbox:/mnt/dat.")]
     with ModelServer(*script) as model:
         answer = ask.json(model, "shout", "in.txt", "-o", "made")
-    assert any("in.txt (12 B)" in text for text in texts_of(model.asked[0]))
+    assert any("in.txt (12 B)" in text for text in texts_of(model.requests[0]))
     assert (reckon.cwd / "made/out.txt").read_text() == "FROM OUTSIDE"
     assert answer["answer"] == "See [it](made/out.txt) or sandbox:/mnt/dat."
     (file,) = answer["files"]
@@ -181,7 +181,7 @@ def test_a_directory_goes_in_whole(ask, reckon):
     with ModelServer(Reply(calls=[code]), Reply(text="Two.")) as model:
         answer = ask.json(model, "What is there?", "data")
     assert answer["steps"][0]["record"]["stdout"] == "['data/a.txt', 'data/deep/b.txt']\n"
-    reported = "\n".join(texts_of(model.asked[0]))
+    reported = "\n".join(texts_of(model.requests[0]))
     assert "data/a.txt (10 B)" in reported and "data/deep/b.txt (15 B)" in reported and "data/link" not in reported
 
 
@@ -204,11 +204,11 @@ def test_images_are_sent_only_with_vision(ask_each):
     script = [Reply(calls=[PICTURE]), Reply(text="a dot")]
     with ModelServer(*script) as model:
         ask_each.json(model, "?", "--vision", "on")
-        assert IMAGE in json.dumps(model.asked[1].body)
+        assert IMAGE in json.dumps(model.requests[1].body)
     script = [Reply(calls=[PICTURE]), Reply(text="a dot")]
     with ModelServer(*script) as model:
         ask_each.json(model, "?", "--vision", "off")
-        assert IMAGE not in json.dumps(model.asked[1].body)
+        assert IMAGE not in json.dumps(model.requests[1].body)
 
 
 def test_a_model_that_refuses_images(ask):
@@ -217,7 +217,7 @@ def test_a_model_that_refuses_images(ask):
     script = [Reply(calls=[PICTURE]), Reply(status=400, error=refusal), Reply(text="I see text")]
     with ModelServer(*script) as model:
         assert ask.json(model, "?", "--vision", "on")["answer"] == "I see text"
-    assert IMAGE not in json.dumps(model.asked[2].body)
+    assert IMAGE not in json.dumps(model.requests[2].body)
 
 
 @pytest.mark.parametrize("provider, system, temperature, effort", [
@@ -244,14 +244,14 @@ def test_instructions_temperature_and_effort(reckon, provider, system, temperatu
     options += ["--temperature", "0.2"] if temperature else []
     with ModelServer(Reply(calls=["print(6 * 7)"]), Reply(text="42")) as model:
         assert asker(model, *options, "?", env=env).expect(0).out == "42\n"
-    for request in model.asked:
+    for request in model.requests:
         reported = system(request.body)
         assert reported.index("running Python code") < reported.index("in rhyme") < reported.index("SI units")
         assert effort(request.body) == "low"
         assert temperature is None or temperature(request.body) == 0.2
     with ModelServer(Reply(text="ok")) as model:
         asker(model, "--system", "In brief.", "?").expect(0)
-    assert "In brief." in system(model.asked[0].body)
+    assert "In brief." in system(model.requests[0].body)
 
 
 @pytest.mark.parametrize("args, words", [
@@ -266,7 +266,7 @@ def test_bash(ask):
     with ModelServer(Reply(calls=["echo $((6 * 7))"]), Reply(text="ok")) as model:
         answer = ask.json(model, "?", "-l", "bash")
     assert answer["steps"][0]["record"]["stdout"] == "42\n"
-    assert model.asked[0].body["tools"][0]["function"]["name"] == "bash"
+    assert model.requests[0].body["tools"][0]["function"]["name"] == "bash"
 
 
 @pytest.mark.parametrize("options, words", [
@@ -278,7 +278,7 @@ def test_a_session_that_dies_is_replaced_with_its_files(ask, reckon, options, wo
               Reply(calls=["print(open('in.txt').read(), 'x' in globals())"]), Reply(text="ok")]
     with ModelServer(*script) as model:
         answer = ask.json(model, *options, "?", "in.txt")
-    assert any(words in text for request in model.asked[1:] for text in texts_of(request))
+    assert any(words in text for request in model.requests[1:] for text in texts_of(request))
     assert answer["steps"][1]["record"]["stdout"] == "still here False\n"
 
 
@@ -290,7 +290,7 @@ def test_thoughts_return_unchanged(reckon):
     for provider in ("openai-responses", "anthropic", "gemini"):
         with ModelServer(*script) as model:
             Ask(reckon, provider).json(model, "?")
-        body = model.asked[1].body
+        body = model.requests[1].body
         if provider == "openai-responses":
             kinds = [item["type"] for item in body["input"]]
             assert kinds == ["message", "reasoning", "message", "function_call", "function_call",
@@ -308,7 +308,7 @@ def test_thoughts_return_unchanged(reckon):
             assert [block["tool_use_id"] for block in results["content"]] == ["call_0", "call_1"]
             assert [block["is_error"] for block in results["content"]] == [False, False]
             assert "cache_control" in results["content"][1] and "cache_control" in body["system"][0]
-            assert "anthropic-version" in model.asked[1].headers
+            assert "anthropic-version" in model.requests[1].headers
         else:
             question, answer, results = body["contents"]
             assert [part for part in answer["parts"] if "functionCall" in part] == [
@@ -323,7 +323,7 @@ def test_images_are_where_each_protocol_expects_them(reckon):
     for provider in WAYS:
         with ModelServer(Reply(calls=["print(0)", PICTURE]), Reply(text="ok")) as model:
             Ask(reckon, provider).json(model, "?", "--vision", "on")
-        body = model.asked[1].body
+        body = model.requests[1].body
         if provider == "openai":
             assert [message["role"] for message in body["messages"]] == [
                 "system", "user", "assistant", "tool", "tool", "user"]
@@ -343,15 +343,15 @@ def test_images_are_where_each_protocol_expects_them(reckon):
 def test_a_paused_answer_continues(reckon):
     with ModelServer(Reply(text="First, ", stop="pause"), Reply(text="done.")) as model:
         answer = Ask(reckon, "anthropic").json(model, "?")
-    assert answer["answer"] == "done." and len(model.asked) == 2
-    assert model.asked[1].body["messages"][-1]["role"] == "assistant"
+    assert answer["answer"] == "done." and len(model.requests) == 2
+    assert model.requests[1].body["messages"][-1]["role"] == "assistant"
 
 
 def test_a_malformed_call_is_requested_once_more(reckon):
     ask = Ask(reckon, "gemini")
     with ModelServer(Reply(stop="malformed"), Reply(text="ok")) as model:
         assert ask.json(model, "?")["answer"] == "ok"
-    assert model.asked[0].body == model.asked[1].body
+    assert model.requests[0].body == model.requests[1].body
     with ModelServer(*[Reply(stop="malformed")] * 2) as model:
         assert ask.json(model, "?", status=125)["stop"] == "failed"
 
@@ -388,9 +388,9 @@ def test_blocks_of_code(ask_each):
         done = ask_each(model, "--calling", "fenced", "?").expect(0)
     assert done.out == "It is 42.\n"
     assert "41" not in done.err and "\u2502 x = 6 * 7\n\u2502 print(x)\n42\n" in done.err
-    texts = texts_of(model.asked[1])
+    texts = texts_of(model.requests[1])
     assert any(text == "Output:\n42" for text in texts) and not any("41" in text for text in texts)
-    assert "tools" not in model.asked[0].body
+    assert "tools" not in model.requests[0].body
 
 
 def test_objects_that_obey_a_schema(ask_each):
@@ -399,8 +399,8 @@ def test_objects_that_obey_a_schema(ask_each):
     with ModelServer(*script) as model:
         done = ask_each(model, "--calling", "schema", "?").expect(0)
     assert done.out == "It is 42.\n"
-    assert "additionalProperties" in json.dumps(model.asked[0].body)
-    assert any(text == "Output:\n42" for text in texts_of(model.asked[1]))
+    assert "additionalProperties" in json.dumps(model.requests[0].body)
+    assert any(text == "Output:\n42" for text in texts_of(model.requests[1]))
 
 
 # ---- limits -----------------------------------------------------------------------------------
@@ -411,7 +411,7 @@ def test_the_model_answers_once_after_the_limit_of_cells(ask):
         answer = ask.json(model, "?", "--max-steps", "2", status=3)
     assert answer["stop"] == "max_steps" and answer["answer"] == "so far: 1"
     assert len(answer["steps"]) == 2
-    assert any(text.startswith("Not run: the limit of 2") for text in texts_of(model.asked[3]))
+    assert any(text.startswith("Not run: the limit of 2") for text in texts_of(model.requests[3]))
 
 
 def test_repeating_a_failed_cell_ends_the_run(ask):
@@ -419,7 +419,7 @@ def test_repeating_a_failed_cell_ends_the_run(ask):
         answer = ask.json(model, "?", status=3)
     assert answer["stop"] == "stuck"
     assert len(answer["steps"]) == 4
-    assert any("seen 3 times" in text for text in texts_of(model.asked[3]))
+    assert any("seen 3 times" in text for text in texts_of(model.requests[3]))
 
 
 def test_tokens_and_money_are_limited(ask):
@@ -465,7 +465,7 @@ def test_older_output_is_shortened_to_fit(ask):
               Reply(text="ok")]
     with ModelServer(*script) as model:
         ask.json(model, "?", "--context", "4500", "--max-text", "16K")
-    first, last = texts_of(model.asked[1]), texts_of(model.asked[2])
+    first, last = texts_of(model.requests[1]), texts_of(model.requests[2])
     assert any("699 first" in text for text in first)
     assert any("699 then" in text for text in last)
     assert any("of this older output were left out" in text for text in last)
@@ -489,7 +489,7 @@ def test_a_too_long_retry_delay_fails_the_run(ask):
     with ModelServer(Reply(status=429, error=error, headers={"Retry-After": "3600"})) as model:
         done = ask(model, "?").expect(125)
     assert "come back tomorrow" in done.err and "3600 s" in done.err
-    assert len(model.asked) == 1
+    assert len(model.requests) == 1
 
 
 @pytest.mark.parametrize("status,error,words", [
@@ -500,14 +500,14 @@ def test_a_too_long_retry_delay_fails_the_run(ask):
 def test_permanent_errors_are_not_retried(ask_each, status, error, words):
     with ModelServer(Reply(status=status, error=error)) as model:
         done = ask_each(model, "?").expect(125)
-    assert words in done.err and len(model.asked) == 1
+    assert words in done.err and len(model.requests) == 1
 
 
 def test_an_error_within_the_stream(ask_each):
     script = [Reply(text="Now ", broken_after="overheated", headers={"Retry-After": "0.02"})] * 5
     with ModelServer(*script) as model:
         done = ask_each(model, "?").expect(125)
-    assert "overheated" in done.err and len(model.asked) == 5
+    assert "overheated" in done.err and len(model.requests) == 5
 
 
 def test_a_broken_stream_is_requested_again(ask_each):
@@ -519,7 +519,7 @@ def test_a_broken_stream_is_requested_again(ask_each):
         answer = ask_each.json(model, "?")
     # The session continues, and the last request does not contain the incomplete answer.
     assert answer["answer"] == "It is 42." and answer["steps"][1]["record"]["stdout"] == "42\n"
-    assert "Half" not in str(texts_of(model.asked[-1]))
+    assert "Half" not in str(texts_of(model.requests[-1]))
     with ModelServer(*script) as model:
         done = ask_each(model, "?").expect(0)
     assert "does not count; trying again" in done.err and done.out.strip() == "It is 42."
@@ -581,7 +581,7 @@ def test_ctrl_c_ends_stream_and_cell(ask, reckon):
     tick = b'data: {"choices":[{"index":0,"delta":{"content":"."}}]}\n\n'
     with ModelServer(Reply(raw=tick, endless=b": still here\n\n")) as model:
         with reckon.start(*ask.args("?"), env=ask.env(model)) as process:
-            eventually(lambda: model.asked)
+            eventually(lambda: model.requests)
             time.sleep(0.3)
             process.send_signal(signal.SIGINT)
             assert process.wait(20) == 130
@@ -593,7 +593,7 @@ def test_ctrl_c_ends_stream_and_cell(ask, reckon):
                 pass
             process.send_signal(signal.SIGINT)
             assert process.wait(20) == 130
-    assert len(model.asked) == 1
+    assert len(model.requests) == 1
 
 
 @pytest.mark.parametrize("args,words", [
@@ -628,7 +628,7 @@ def agent_of(pid):
 def test_privileges_and_open_files_of_the_agent(ask, reckon):
     with ModelServer(Reply(raw=b": wait\n\n", endless=b": wait\n\n")) as model:
         with reckon.start(*ask.args("?"), env=ask.env(model)) as process:
-            eventually(lambda: model.asked)
+            eventually(lambda: model.requests)
             agent = agent_of(process.pid)
             lines = pathlib.Path(f"/proc/{agent}/status").read_text().splitlines()
             status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
@@ -657,9 +657,9 @@ def test_the_key_goes_to_the_model_and_nowhere_else(ask_each, reckon):
             "    try: print(open(p, 'rb').read())\n    except OSError: pass")
     with ModelServer(Reply(calls=[look]), Reply(text="ok")) as model:
         done = ask_each(model, "--json", "?", "-o", "out", env={"RECKON_LOG": "debug"}).expect(0)
-    assert KEY in str(model.asked[0].headers)
-    assert KEY not in json.dumps([request.body for request in model.asked])
-    assert KEY not in " ".join(request.path for request in model.asked)
+    assert KEY in str(model.requests[0].headers)
+    assert KEY not in json.dumps([request.body for request in model.requests])
+    assert KEY not in " ".join(request.path for request in model.requests)
     assert KEY.encode() not in done.stdout + done.stderr
     for path in reckon.work.rglob("*"):
         if path.is_file():
@@ -690,7 +690,7 @@ def test_an_unknown_tool_runs_nothing(ask_each):
         answer = ask_each.json(model, "?")
     assert answer["answer"] == "done"
     assert [step["record"]["stdout"] for step in answer["steps"]] == ["fine too\n"]
-    last = texts_of(model.asked[-1])
+    last = texts_of(model.requests[-1])
     assert any('no tool "web_search"' in text and "python and read_output" in text
                for text in last)
     assert not any(text.strip() == "it ran" for text in last)
@@ -711,14 +711,14 @@ def test_cells_wait_for_approval(ask, reckon):
             assert term.end() == 0
             assert term.text.count("[q]uit:") == 3
             assert "fourth ran" in term.text and "third ran" in term.text
-    texts = texts_of(model.asked[1])
+    texts = texts_of(model.requests[1])
     assert any("did not allow this cell" in text for text in texts)
     assert not any(text.strip() == "first ran" for text in texts)
     with ModelServer(Reply(calls=["print(1)"])) as model:
         with Terminal(reckon, *ask.args("--approve", "always", "?"), env=ask.env(model)) as term:
             term.wait("[q]uit:").write("q\n")
             assert term.end() == 130
-    assert len(model.asked) == 1
+    assert len(model.requests) == 1
 
 
 def test_only_writable_mounts_require_approval(ask, reckon):
@@ -781,7 +781,7 @@ def test_an_invalid_save_path_fails_before_the_request(ask, reckon, name, words)
     reckon.file("old.md", "mine")
     with ModelServer() as model:
         assert words in ask(model, "--save", name, "?").expect(2).err
-    assert model.asked == [] and (reckon.cwd / "old.md").read_text() == "mine"
+    assert model.requests == [] and (reckon.cwd / "old.md").read_text() == "mine"
 
 
 # ---- chats ------------------------------------------------------------------------------------
@@ -794,7 +794,7 @@ def test_a_chat_remembers_messages_and_variables(ask_each, reckon):
         done = reckon("chat", *ask_each.args()[1:], "in.txt", env=ask_each.env(model),
                       stdin="Set x.\n\n  \nWhat is x?\n").expect(0)
     assert done.out == "It is set.\nIt is 42.\n"
-    last = texts_of(model.asked[3])
+    last = texts_of(model.requests[3])
     assert [text for text in last if text.startswith(("Set x.", "What is"))] == [
         "Set x.\n\nFiles in /mnt/data:\n- in.txt (4 B)\n", "What is x?"]
     assert any(text.strip() == "42" for text in last) and "It is set." in "".join(last)
@@ -854,10 +854,10 @@ def test_line_editing_and_commands_of_a_chat(ask, reckon):
             term.key("ctrl-d")
             assert term.end() == 0
     private_daemon.end(reckon)
-    last = [questions(request)[-1] for request in model.asked]
+    last = [questions(request)[-1] for request in model.requests]
     assert last[0].startswith("Say: what is x?") and last[1] == "two lines,\nasked at once"
-    assert "and now?" in last[2] and "in.csv" in "".join(questions(model.asked[2])[2:])
-    assert "/mnt/data/in.csv has what?" in last[3] and len(model.asked) == 4
+    assert "and now?" in last[2] and "in.csv" in "".join(questions(model.requests[2])[2:])
+    assert "/mnt/data/in.csv has what?" in last[3] and len(model.requests) == 4
     assert "third answer" in (reckon.cwd / "chat.md").read_text()
 
 

@@ -189,10 +189,10 @@ def test_the_analyst_over_another_protocol(reckon, truth):
     with ModelServer(*script) as model:
         answer = ask.json(model, "--vision", "on", "-o", "out", recorded.QUESTION, path.name,
                           "--timeout", "60s", timeout=170)
-        assert len(model.asked) == len(script)
+        assert len(model.requests) == len(script)
     assert answer["stop"] == "answer" and "[report.pdf](out/report.pdf)" in answer["answer"]
     assert [step["record"]["status"] for step in answer["steps"]] == STATUSES
     # The model got the error, the name of the column, and the figure.
-    assert any("KeyError" in text and "Revenue" in text for text in texts_of(model.asked[2]))
-    assert "iVBORw0KGgo" in json.dumps(model.asked[4].body)
+    assert any("KeyError" in text and "Revenue" in text for text in texts_of(model.requests[2]))
+    assert "iVBORw0KGgo" in json.dumps(model.requests[4].body)
     check_book(reckon.cwd / "out/sales_q1_2026.xlsx", truth, gaps(path))

@@ -63,7 +63,7 @@ def test_ctrl_c_at_the_prompt_ends(reckon):
             term.wait("[q]uit:").key("ctrl-c")
             assert term.end() == 130
             assert "it ran" not in term.text
-        assert len(model.asked) == 1
+        assert len(model.requests) == 1
 
 
 @pytest.mark.parametrize("words", ["abort", "yikes", "\x16\0", "", "never"])

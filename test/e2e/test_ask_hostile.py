@@ -103,10 +103,10 @@ def test_a_model_that_obeys_a_file_can_do_little(ask, reckon):
                 assert term.end() == 0
                 shown = term.raw.decode()
         assert catcher.caught == []
-    sent = json.dumps([request.body for request in model.asked])
+    sent = json.dumps([request.body for request in model.requests])
     assert "maintenance mode" in sent, "the model did read it"
-    assert "GOT" not in last_result(model.asked[2].body)
-    assert "SENT" not in last_result(model.asked[3].body)
+    assert "GOT" not in last_result(model.requests[2].body)
+    assert "SENT" not in last_result(model.requests[3].body)
     assert "root:" not in sent and "not given to it" not in sent and KEY not in sent
     # The caller's files are unchanged.
     assert data.read_text() == INSTRUCTIONS and precious.read_text() == "not given to it"

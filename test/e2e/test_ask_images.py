@@ -45,7 +45,7 @@ def test_an_image_file_is_sent(ask, pictures, provider):
     file.write_bytes(png())
     with ModelServer(Reply(text="A square.")) as model:
         ask(model, "--model", f"{provider}/m", "--vision", "on", "What is it?", file)
-    sent = json.dumps(model.asked[0].body)
+    sent = json.dumps(model.requests[0].body)
     assert base64.b64encode(png()).decode() in sent and "chart.png (" in sent
 
 
@@ -55,9 +55,9 @@ def test_a_model_without_vision_gets_no_image(ask, pictures):
     with ModelServer(Reply(text="A file.")) as model:
         ask(model, "--model", "openai/m", "What is it?", file)
         done = ask(model, "--model", "openai/m", "What is it?", "--image", file, status=2)
-    assert base64.b64encode(png()).decode() not in json.dumps(model.asked[0].body)
+    assert base64.b64encode(png()).decode() not in json.dumps(model.requests[0].body)
     assert "is sent no images" in done.err and "--vision on" in done.err
-    assert len(model.asked) == 1
+    assert len(model.requests) == 1
 
 
 def test_image_rejects_other_files(ask, pictures):
@@ -65,7 +65,7 @@ def test_image_rejects_other_files(ask, pictures):
     file.write_text("no picture")
     with ModelServer(Reply(text="?")) as model:
         done = ask(model, "--model", "openai/m", "--vision", "on", "What?", "--image", file, status=2)
-    assert "is no PNG, JPEG, WebP or GIF" in done.err and not model.asked
+    assert "is no PNG, JPEG, WebP or GIF" in done.err and not model.requests
 
 
 def test_images_are_limited_in_number_and_size(ask, pictures):
@@ -77,7 +77,7 @@ def test_images_are_limited_in_number_and_size(ask, pictures):
     large.write_bytes(png(noise=6 * 1024 * 1024))
     with ModelServer(Reply(text="Many.")) as model:
         done = ask(model, "--model", "openai/m", "--vision", "on", "What?", large, *files)
-    sent = json.dumps(model.asked[0].body)
+    sent = json.dumps(model.requests[0].body)
     assert sent.count("data:image/png;base64,") == 8
     assert "not shown large.png: it has more than 5 MiB" in done.err
     assert "not shown p8.png: a question has 8 images at most" in done.err
@@ -90,7 +90,7 @@ def test_each_request_of_a_chat_has_the_image_once(ask, pictures):
     with ModelServer(Reply(text="A square."), Reply(text="Blue.")) as model:
         ask(model, "--model", "openai/m", "--vision", "on", file, command="chat",
             stdin="What is it?\nWhich colour?\n")
-    for request in model.asked:
+    for request in model.requests:
         assert json.dumps(request.body).count("data:image/png;base64,") == 1
 
 
@@ -105,8 +105,8 @@ def test_images_of_cells_are_sent_if_the_models_file_says_so(ask, pictures, reck
         for name in ("sees", "blind"):
             reckon("ask", "--model", f"mine/{name}", *FAST, "Draw.",
                    env={"RECKON_MODELS": str(models)}).expect(0)
-    assert "data:image/png;base64," in json.dumps(model.asked[1].body)
-    assert "data:image/png;base64," not in json.dumps(model.asked[3].body)
+    assert "data:image/png;base64," in json.dumps(model.requests[1].body)
+    assert "data:image/png;base64," not in json.dumps(model.requests[3].body)
 
 
 # ---- images of earlier questions ------------------------------------------------------------------
@@ -134,8 +134,8 @@ def test_another_model_gets_the_images_of_the_one_before(ask, chart):
     script = [Reply(text="A square."), Reply(text="Blue."), Reply(text="Yes.")]
     with ModelServer(*script) as model:
         chat(ask, model, chart, "What is it?", "/model anthropic/c", "Which colour?", "Sure?")
-    assert [request.protocol for request in model.asked] == ["chat", "messages", "messages"]
-    assert [seen(request) for request in model.asked] == [(1, False), (1, True), (1, True)]
+    assert [request.protocol for request in model.requests] == ["chat", "messages", "messages"]
+    assert [seen(request) for request in model.requests] == [(1, False), (1, True), (1, True)]
 
 
 def test_a_model_that_is_sent_no_images_is_named(reckon, chart, pictures):
@@ -147,8 +147,8 @@ def test_a_model_that_is_sent_no_images_is_named(reckon, chart, pictures):
         done = reckon("chat", "--verify", "off", "--model", "mine/sees", *FAST, chart,
                       stdin="What is it?\n/model mine/blind\nWhich colour?\n",
                       env={"RECKON_MODELS": str(models)}).expect(0)
-    assert [seen(request)[0] for request in model.asked] == [1, 0]
-    assert "chart.png" in json.dumps(model.asked[1].body)
+    assert [seen(request)[0] for request in model.requests] == [1, 0]
+    assert "chart.png" in json.dumps(model.requests[1].body)
     assert "mine/blind is sent no images: of those among the files it is told the names" in done.err
 
 
@@ -156,16 +156,16 @@ def test_undo_of_a_question_keeps_earlier_images(ask, chart):
     script = [Reply(text="A square."), Reply(text="Wrong."), Reply(text="Blue.")]
     with ModelServer(*script) as model:
         chat(ask, model, chart, "What is it?", "Is it red?", "/undo", "Which colour?")
-    assert [seen(request) for request in model.asked] == [(1, False), (1, False), (1, True)]
-    assert "Is it red?" not in json.dumps(model.asked[2].body)
+    assert [seen(request) for request in model.requests] == [(1, False), (1, False), (1, True)]
+    assert "Is it red?" not in json.dumps(model.requests[2].body)
 
 
 def test_undo_of_the_first_question_keeps_its_files(ask, chart):
     """The next question becomes the first one and comes with the files."""
     with ModelServer(Reply(text="Wrong."), Reply(text="A square."), Reply(text="Blue.")) as model:
         chat(ask, model, chart, "What?", "/undo", "What is it?", "/model openai/n", "Which colour?")
-    assert [seen(request) for request in model.asked] == [(1, False), (1, False), (1, True)]
-    for request in model.asked[1:]:
+    assert [seen(request) for request in model.requests] == [(1, False), (1, False), (1, True)]
+    for request in model.requests[1:]:
         assert json.dumps(request.body).count("chart.png") - seen(request)[1] == 1
         assert "What?" not in json.dumps(request.body)
 
@@ -179,6 +179,6 @@ def test_a_resumed_run_sends_its_images_again(ask, chart, is_there):
         if not is_there:
             chart.unlink()
         done = ask(model, *see, "--resume", "Which colour?")
-    assert seen(model.asked[1]) == ((1, True) if is_there else (0, False))
+    assert seen(model.requests[1]) == ((1, True) if is_there else (0, False))
     gone = "reckon: the model is not shown chart.png: it is not in the session any more"
     assert (gone in done.err) != is_there

@@ -78,15 +78,15 @@ def check_notice(reckon, done):
 def resume_and_check(reckon, model, *args, output="42 made data"):
     """Resumes the run: the question is not repeated, variables and files exist, and the session ends."""
     run, _ = stored_run(reckon)
-    requested = len(model.asked)
+    requested = len(model.requests)
     model.script[:] = [LOOKS, Reply(text="It is 42.")]
     done = reckon("ask", "--resume", run, *args, env=env(model)).expect(0)
     assert done.out == "It is 42.\n" and output in done.err
     assert "is gone" not in done.err and "kept" not in done.err
-    first_messages = model.asked[requested].body["messages"]
+    first_messages = model.requests[requested].body["messages"]
     assert [message["role"] for message in first_messages].count("user") == 1
     assert first_messages[1]["content"].startswith("How much?")
-    assert len(model.asked) == requested + 2
+    assert len(model.requests) == requested + 2
     assert live(reckon) == []
     _, lines = stored_run(reckon)
     assert [line["type"] for line in lines].count("question") == 1
@@ -141,7 +141,7 @@ def test_before_any_cell_ran(reckon):
         model.script[:] = [SETS, LOOKS, Reply(text="It is 42.")]
         done = reckon("ask", "--resume", env=env(model)).expect(0)
     assert "42 made data" in done.err and "is gone" not in done.err
-    assert [message["role"] for message in model.asked[1].body["messages"]] == ["system", "user"]
+    assert [message["role"] for message in model.requests[1].body["messages"]] == ["system", "user"]
     assert live(reckon) == []
 
 
@@ -173,7 +173,7 @@ def test_a_stream_that_breaks(reckon):
         check_notice(reckon, done)
         resume_and_check(reckon, model)
     # The incomplete answer is not part of the conversation.
-    assert "I think" not in json.dumps(model.asked[-1].body["messages"])
+    assert "I think" not in json.dumps(model.requests[-1].body["messages"])
 
 
 def test_the_limit_of_steps(reckon):
@@ -315,7 +315,7 @@ def test_kill_9_while_a_cell_runs(reckon):
         assert live(reckon) == [f"ask-{run}"]
         done = resume_and_check(reckon, model)
         assert "its record is here now" in done.err
-    assert "all of it" in json.dumps(model.asked[2].body["messages"])
+    assert "all of it" in json.dumps(model.requests[2].body["messages"])
 
 
 def test_kill_9_during_a_request(reckon):
@@ -365,7 +365,7 @@ def test_another_question_in_the_same_session(reckon):
         model.script[:] = [LOOKS, Reply(text="Fine.")]
         done = reckon("ask", "--resume", "And now?", env=env(model)).expect(0)
     assert "42 made data" in done.err and "is gone" not in done.err and live(reckon) == []
-    assert model.asked[2].body["messages"][-1]["content"].startswith("And now?")
+    assert model.requests[2].body["messages"][-1]["content"].startswith("And now?")
 
 
 @pytest.mark.parametrize("calling", ["tools", "fenced", "schema"])
@@ -403,7 +403,7 @@ def test_a_resumed_run_has_its_images_and_files(reckon):
                            Reply(text="There.")]
         done = reckon("ask", "--resume", "--vision", "on", env=env(model)).expect(0)
     assert f"{len(PIXEL)} 41" in done.err
-    [system, question, *rest] = model.asked[2].body["messages"]
+    [system, question, *rest] = model.requests[2].body["messages"]
     assert any(part["type"] == "image_url" for part in question["content"])
     assert base64.b64encode(PIXEL).decode() in json.dumps(question)
     assert [message["role"] for message in rest] == ["assistant", "tool"]
@@ -488,12 +488,12 @@ def test_only_one_of_two_can_resume_a_run(reckon):
 # ---- a session that is lost ---------------------------------------------------------------------
 
 def is_lost(reckon, model, run):
-    requested = len(model.asked)
+    requested = len(model.requests)
     for more in ((), ("And now?",)):
         done = reckon("ask", "--resume", run, *more, env=env(model)).expect(125)
         assert f"the session of run {run} is lost, with its variables and files" in done.err
         assert f"reckon ask --resume {run} --rerun" in done.err and "new one has begun" not in done.err
-    assert len(model.asked) == requested and live(reckon) == []
+    assert len(model.requests) == requested and live(reckon) == []
 
 
 @pytest.mark.parametrize("how", ["removed", "no_data"])
@@ -512,7 +512,7 @@ def test_a_lost_session_is_an_error_and_not_replaced(reckon, how):
         done = reckon("ask", "--resume", run, "--rerun", env=env(model)).expect(0)
     assert "1 cell ran again, 0 ended otherwise" in done.err and "42 made data" in done.err
     assert done.out == "It is 42.\n" and live(reckon) == []
-    assert "run again in it: 1 ran" in json.dumps(model.asked[2].body["messages"])
+    assert "run again in it: 1 ran" in json.dumps(model.requests[2].body["messages"])
 
 
 class OverSocket(http.client.HTTPConnection):
@@ -626,7 +626,7 @@ def test_a_question_that_fails_before_a_request_leaves_no_session(reckon):
         done = ask(reckon, model, "--disk", "1M", "How much?", "large.bin")
         assert done.status != 0 and "large.bin" in done.err and "is kept" not in done.err
         assert private_daemon.daemons(reckon) and live(reckon) == []
-    assert list((reckon.state / "runs").iterdir()) == [] and model.asked == []
+    assert list((reckon.state / "runs").iterdir()) == [] and model.requests == []
 
 
 def test_a_named_session_remains_and_can_be_resumed(reckon):

@@ -355,7 +355,7 @@ def test_a_chat_is_resumed_with_its_conversation_and_variables(reckon, provider,
         chat(["Set x."], "--vision", "on", "in.txt")
         done = chat(["What is x?"], "--resume")
     assert done.out == "It is 42.\n" and "42 kept data" in done.err
-    request = model.asked[3]
+    request = model.requests[3]
     texts = texts_of(request)
     whole = "\n".join(texts)
     assert any(text.startswith("Set x.") and "in.txt" in text for text in texts)
@@ -383,11 +383,11 @@ def test_a_chat_is_resumed_with_its_conversation_and_variables(reckon, provider,
 
 def test_an_output_is_read_again_after_a_resume(reckon):
     def script(_):
-        turn = len(model.asked)
+        turn = len(model.requests)
         if turn == 1:
             return Reply(calls=["for i in range(5000): print('row', i)"])
         if turn == 4:
-            handle = re.search(r"out_[0-9a-f]+", "\n".join(texts_of(model.asked[3])))[0]
+            handle = re.search(r"out_[0-9a-f]+", "\n".join(texts_of(model.requests[3])))[0]
             return Reply(calls=[{"raw": json.dumps({"handle": handle, "lines": "2000:2001"}),
                                  "name": "read_output"}])
         return Reply(text="done")
@@ -396,7 +396,7 @@ def test_an_output_is_read_again_after_a_resume(reckon):
         chat = Chat(reckon, model)
         chat(["Count."], "--max-text", "2K")
         chat(["Which is the 2000th?", "Is it?"], "--resume")
-    assert "row 1999\nrow 2000" in "\n".join(texts_of(model.asked[4]))
+    assert "row 1999\nrow 2000" in "\n".join(texts_of(model.requests[4]))
 
 
 def test_a_lost_session_is_reported_to_user_and_model(reckon):
@@ -413,7 +413,7 @@ def test_a_lost_session_is_reported_to_user_and_model(reckon):
         done = chat(["What is there?"], "--resume")
     assert "is gone, with its variables" in done.err and "--rerun" in done.err
     assert "['stays.txt'] False" in done.err and stays.exists()
-    whole = "\n".join(texts_of(model.asked[2]))
+    whole = "\n".join(texts_of(model.requests[2]))
     assert "The session of this conversation is gone" in whole
     assert "there again: stays.txt" in whole and "not there any more: goes.txt" in whole
     [run] = stored_runs(reckon)
@@ -430,7 +430,7 @@ def test_cells_run_again_in_a_new_session(reckon):
         reckon("session", "rm", session["name"]).expect(0)
         done = chat(["And?"], "--resume", "--rerun")
         assert "3 cells ran again, 0 ended otherwise" in done.err and "x is 42" in done.err
-        assert "run again in it: 3 ran" in "\n".join(texts_of(model.asked[2]))
+        assert "run again in it: 3 ran" in "\n".join(texts_of(model.requests[2]))
         model.script.append(Reply(text="Still."))
         assert "nothing runs again" in chat(["And?"], "--resume", "--rerun").err
     assert "--rerun needs" in reckon("chat", "--rerun", "--model", "openai/m").expect(2).err
@@ -447,7 +447,7 @@ def cells_again(reckon, *args, words):
             term.wait("Ready.")
             assert term.end() == 0
             assert term.text.count("[q]uit:") == len(words)
-        return term.text, "\n".join(texts_of(model.asked[0])), "\n".join(texts_of(model.asked[1]))
+        return term.text, "\n".join(texts_of(model.requests[0])), "\n".join(texts_of(model.requests[1]))
 
 
 def test_cells_that_run_again_need_approval_like_new_ones(reckon):
@@ -504,7 +504,7 @@ def test_a_chat_continues_after_a_crash(reckon):
         done = chat(["Where were we?"], "--resume")
     assert "waiting for it" in done.err and "its record is here now" in done.err
     assert "x is 42" in done.err and done.out == "It went on.\n"
-    whole = "\n".join(texts_of(model.asked[2]))
+    whole = "\n".join(texts_of(model.requests[2]))
     assert "all of it" in whole and "nobody knows" not in whole
     assert "[no answer: the program was ended before there was one]" in whole
     # The run now contains the record, with the id of the execution.
@@ -526,7 +526,7 @@ def test_ctrl_c_stops_a_cell_that_still_runs_after_a_resume(reckon):
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=TIMEOUT)
     assert b"its record is here now" in err and out == b"Stopped, then.\n"
-    assert "busy" in "\n".join(texts_of(model.asked[2]))
+    assert "busy" in "\n".join(texts_of(model.requests[2]))
     [record] = [line["record"] for line in lines_of(stored_runs(reckon)[0]) if line["type"] == "record"][1:]
     assert record["status"] == "interrupted"
 
@@ -544,7 +544,7 @@ def test_the_daemon_has_records_of_a_removed_session(reckon):
         reckon("session", "rm", session["name"]).expect(0)
         done = chat(["What was that?"], "--resume")
     assert "is gone, with its variables" in done.err and "its record is here now" in done.err
-    assert "all of it" in "\n".join(texts_of(model.asked[2]))
+    assert "all of it" in "\n".join(texts_of(model.requests[2]))
 
 
 def test_a_cell_without_a_record_is_reported_as_unknown(reckon):
@@ -556,7 +556,7 @@ def test_a_cell_without_a_record_is_reported_as_unknown(reckon):
     with ModelServer(Reply(text="fine")) as model:
         more = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": model.url + "/v1"}
         done = reckon("chat", "--resume", name, env=more, stdin="more\n").expect(0)
-        assert "nobody knows what this cell gave" in "\n".join(texts_of(model.asked[0]))
+        assert "nobody knows what this cell gave" in "\n".join(texts_of(model.requests[0]))
     assert "its record" not in done.err
 
 
@@ -567,7 +567,7 @@ def test_a_long_run_is_shortened_at_its_beginning(reckon):
         chat([f"question {i}" for i in range(6)])
         done = chat(["and now?"], "--resume", "--context", "4000")
     assert "is not told of the first" in done.err
-    whole = "\n".join(texts_of(model.asked[-1]))
+    whole = "\n".join(texts_of(model.requests[-1]))
     assert "question 0" not in whole and "question 5" in whole and "left out here" in whole
 
 
@@ -578,8 +578,8 @@ def test_another_model_can_resume_a_question(reckon):
         more = {**env(model), "ANTHROPIC_BASE_URL": model.url, "ANTHROPIC_API_KEY": KEY}
         done = reckon("ask", "--resume", "--model", "anthropic/other", "Go on.", env=more).expect(0)
     assert done.out == "second\n" and "is gone, with its variables" in done.err
-    assert model.asked[2].protocol == "messages"
-    roles = [message["role"] for message in model.asked[2].body["messages"]]
+    assert model.requests[2].protocol == "messages"
+    roles = [message["role"] for message in model.requests[2].body["messages"]]
     assert roles == ["user", "assistant", "user", "assistant", "user"]
     lines = lines_of(stored_runs(reckon)[0])
     assert [line["model"] for line in lines if line["type"] == "setting"] == [
@@ -596,7 +596,7 @@ def test_a_failed_chat_resumes_in_its_session(reckon):
         assert "the key has expired" in chat(["Set x."]).err
         done = chat(["Add one."], "--resume")
     assert done.out.splitlines()[-1] == "It is 42." and "is gone" not in done.err
-    whole = "\n".join(texts_of(model.asked[2]))
+    whole = "\n".join(texts_of(model.requests[2]))
     assert "Set x." in whole and "Add one." in whole
 
 
@@ -618,12 +618,12 @@ def test_resume_sends_conversation_and_key_to_no_other_server(reckon):
         bare = {"OPENAI_API_KEY": KEY}
         assert "the provider's own service" in reckon("ask", "--resume", "more",
                                                       env=bare).expect(2).err
-        assert other.asked == [] and len(model.asked) == 1
+        assert other.requests == [] and len(model.requests) == 1
         # Without a key, the request contains nothing that the run does not contain.
         model.script.append(Reply(text="no key"))
         assert reckon("ask", "--resume", "more").expect(0).out == "no key\n"
         reckon("ask", "--resume", "--base-url", other.url + "/v1", "more", env=bare).expect(0)
-        assert len(other.asked) == 1
+        assert len(other.requests) == 1
 
 
 def test_runs_that_cannot_be_resumed(reckon):
@@ -665,7 +665,7 @@ def test_a_hostile_run_gets_no_key_of_the_daemon(reckon):
         more["RECKON_API_KEY"] = "rk-secret"
         assert "says which one is meant" in reckon("chat", "--resume", name, env=more,
                                                    stdin="more\n").expect(125, 2).err
-    assert all("rk-secret" not in json.dumps(request.headers) for request in model.asked)
+    assert all("rk-secret" not in json.dumps(request.headers) for request in model.requests)
 
 
 # ---- sessions of a daemon ---------------------------------------------------------------------
@@ -704,7 +704,7 @@ def test_a_session_that_ends_during_the_run_is_replaced(reckon):
     with ModelServer(answer) as model:
         done = ask(reckon, model, "-s", "tuesday", "?", "in.txt").expect(0)
     assert "the session was lost" in done.err and "data False" in done.err
-    assert "was not run" in "\n".join(texts_of(model.asked[2]))
+    assert "was not run" in "\n".join(texts_of(model.requests[2]))
     assert types_of(lines_of(stored_runs(reckon)[0])).count("session") == 2
 
 

@@ -58,9 +58,9 @@ def test_the_model_can_correct_unsupported_numbers(ask_json):
     assert answer["answer"] == "The mean is 1,234.57, the sum 98,764."
     assert answer["checked"]["unsupported_count"] == 0
     assert len(answer["steps"]) == 2 and answer["stop"] == "answer"
-    correction = last_text(model.asked[2])
+    correction = last_text(model.requests[2])
     assert "98,765" in correction and "1,234.57" not in correction
-    assert len(model.asked) == 4
+    assert len(model.requests) == 4
 
 
 def test_a_number_that_stays_unsupported_is_marked(ask):
@@ -71,7 +71,7 @@ def test_a_number_that_stays_unsupported_is_marked(ask):
     assert "reckon: 1 number of the answer is in no output of this run: 98,766" in done.stderr.decode()
     assert "the answer has 1 number in no output: 98,765; the model is asked once more" \
         in done.stderr.decode()
-    assert len(model.asked) == 3
+    assert len(model.requests) == 3
 
 
 def test_a_correction_may_run_one_cell_then_the_first_answer_counts(ask_json):
@@ -105,7 +105,7 @@ def test_an_answer_at_the_limit_of_tokens_is_only_marked(ask_json):
 def test_verify_off_and_mark_request_no_correction(ask_json, how, checked):
     with ModelServer(PRINTS, Reply(text="It is 98,765.")) as model:
         answer = ask_json(model, "How much?", "--verify", how)
-    assert len(model.asked) == 2
+    assert len(model.requests) == 2
     assert (answer["checked"] or {}).get("unsupported_count") == checked
 
 
@@ -116,7 +116,7 @@ def test_the_models_file_can_turn_verification_off(ask_json, tmp_path):
     tmp_path.chmod(0o755)
     with ModelServer(PRINTS, Reply(text="It is 98,765.")) as model:
         answer = ask_json(model, "How much?", env={"RECKON_MODELS": str(file)})
-    assert answer["checked"] is None and len(model.asked) == 2
+    assert answer["checked"] is None and len(model.requests) == 2
 
 
 def test_numbers_of_the_question_and_the_code_are_supported(ask_json):
@@ -124,7 +124,7 @@ def test_numbers_of_the_question_and_the_code_are_supported(ask_json):
               Reply(text="None of the 815 rows is above 4,711.")]
     with ModelServer(*script) as model:
         answer = ask_json(model, "Which of the 815 rows are large?")
-    assert answer["checked"]["unsupported_count"] == 0 and len(model.asked) == 2
+    assert answer["checked"]["unsupported_count"] == 0 and len(model.requests) == 2
 
 
 def test_links_to_missing_files_are_reported_to_the_model(ask_json):
@@ -134,7 +134,7 @@ def test_links_to_missing_files_are_reported_to_the_model(ask_json):
               Reply(text="[b](sandbox:/mnt/data/b%20b.csv)")]
     with ModelServer(*script) as model:
         answer = ask_json(model, "Make files.")
-    assert "b%20b.csv" in last_text(model.asked[2]) and "Numbers that" not in last_text(model.asked[2])
+    assert "b%20b.csv" in last_text(model.requests[2]) and "Numbers that" not in last_text(model.requests[2])
     assert answer["checked"] == {"numbers": 0, "links": 1, "unsupported_count": 0,
                                  "unsupported": []}
 
@@ -176,10 +176,10 @@ def test_the_next_question_of_a_chat_knows_the_outputs_of_the_last(ask):
               Reply(text="As said, 1,235 and 0.12.")]
     with ModelServer(*script) as model:
         done = ask(model, command="chat", stdin="How much?\nAgain?\n")
-    assert len(model.asked) == 4
+    assert len(model.requests) == 4
     assert "of the answer" not in done.stderr.decode()
     # The conversation contains neither the first answer nor the correction request.
-    texts = json.dumps(model.asked[3].body["messages"])
+    texts = json.dumps(model.requests[3].body["messages"])
     assert "It is 99." not in texts and "looked up" not in texts
 
 

@@ -50,12 +50,12 @@ def test_another_model_continues_the_conversation(reckon):
               Reply(calls=["print(x + 1)"]), Reply(text="It is 42.")]
     with ModelServer(*script) as model:
         done = piped(reckon, model, ["Set x.", "/model anthropic/c", "Add one.", "/model"])
-    assert [request.protocol for request in model.asked] == ["chat", "chat", "messages", "messages"]
-    assert model.asked[2].body["model"] == "c"
-    assert model.asked[2].headers["x-api-key"] == "k2"
-    text = body_text(model.asked[2])
+    assert [request.protocol for request in model.requests] == ["chat", "chat", "messages", "messages"]
+    assert model.requests[2].body["model"] == "c"
+    assert model.requests[2].headers["x-api-key"] == "k2"
+    text = body_text(model.requests[2])
     assert "Set x." in text and "x is 41." in text and "secret plan" not in text
-    assert "secret plan" in body_text(model.asked[1])  # the model that wrote the thought gets it back
+    assert "secret plan" in body_text(model.requests[1])  # the model that wrote the thought gets it back
     assert done.out.splitlines()[-1] == "It is 42."
     assert "anthropic/c goes on" in done.err and "not what the other one thought" in done.err
     assert "anthropic/c; /model PROVIDER/NAME" in done.err
@@ -67,7 +67,7 @@ def test_an_unavailable_model_does_not_change_the_chat(reckon):
         done = piped(reckon, model, ["Hello?", "/model nobody/x", "/model gemini/x", "Again?"])
     assert done.out == "Yes.\nStill here.\n"
     assert done.err.count("/model") >= 2 and "goes on" not in done.err
-    assert "Hello?" in body_text(model.asked[1])
+    assert "Hello?" in body_text(model.requests[1])
 
 
 def test_undo_removes_a_question(reckon):
@@ -75,7 +75,7 @@ def test_undo_removes_a_question(reckon):
               Reply(calls=["print(y)"]), Reply(text="It is 7.")]
     with ModelServer(*script) as model:
         done = piped(reckon, model, ["First?", "Second wrong question", "/undo", "Third?"])
-    text = body_text(model.asked[3])
+    text = body_text(model.requests[3])
     assert "First?" in text and "Fine." in text
     assert "Second wrong" not in text and "Done badly" not in text
     assert "taken back: Second wrong question" in done.err
@@ -94,7 +94,7 @@ def test_undone_questions_stay_undone_after_a_resume(reckon):
     assert [question["undone"] for question in transcript["questions"]] == [True, True]
     with ModelServer(Reply(text="Three.")) as model:
         reckon("chat", "--resume", "--base-url", model.url + "/v1", env=env_of(model), stdin="Third?\n").expect(0)
-    assert "First?" not in body_text(model.asked[0]) and "Second?" not in body_text(model.asked[0])
+    assert "First?" not in body_text(model.requests[0]) and "Second?" not in body_text(model.requests[0])
 
 
 def test_thoughts_are_one_line_until_the_thoughts_command(reckon):

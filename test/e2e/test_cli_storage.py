@@ -243,7 +243,7 @@ def test_a_question_has_a_volume_and_the_files_of_a_snapshot(private):
                      Reply(text="Done.")) as model:
         done = ask(private, model, "-v", "models", "-v", "facts:/mnt/facts:ro", "--snapshot", "begun",
                    "What?").expect(0)
-        request_text = str(model.asked[0].body)
+        request_text = str(model.requests[0].body)
     assert done.out == "Done.\n" and "of one fact" in done.err
     assert "/mnt/models, /mnt/facts (read-only)." in request_text and "files of an earlier session" in request_text
     # The answer ends the session; what was written to the volume stays.
@@ -261,7 +261,7 @@ def test_a_chat_and_its_resume_have_the_volume(private):
                      Reply(text="Three.")) as model:
         ask(private, model, "-v", "models", how="chat", stdin="one?\n").expect(0)
         done = ask(private, model, "--resume", how="chat", stdin="two?\n").expect(0)
-        assert "made\n" in done.err and "/mnt/models" in str(model.asked[2].body)
+        assert "made\n" in done.err and "/mnt/models" in str(model.requests[2].body)
         refused(ask(private, model, "--resume", "-v", "other", how="chat", stdin="two?\n"),
                 "--volume cannot be changed")
         refused(ask(private, model, "--resume", "--snapshot", "x", how="chat", stdin="two?\n"),
@@ -283,7 +283,7 @@ def test_missing_volumes_and_snapshots_fail_before_a_request(private, args, word
     with ModelServer() as model:
         done = ask(private, model, *args, "What?")
         refused(done, words, status=done.status)
-        assert done.status in (2, 125) and not model.asked
+        assert done.status in (2, 125) and not model.requests
 
 
 # ---- help -----------------------------------------------------------------------------------

@@ -107,7 +107,7 @@ def test_messages_instructions_images_and_files(run_agent, protocol):
         user("What is this?", images=[{"mime": "image/png", "base64": PNG}], files=["sales.csv (9 bytes)"]))
     with ModelServer(Reply(text="A pixel.")) as model:
         output = run_agent(model, protocol, "&doc.json", ">", documents={"doc.json": document})
-    body = model.asked[0].body
+    body = model.requests[0].body
     text = json.dumps(body)
     assert output.of("text") == ["A pixel."] and output.of("stop") == ["answer"]
     assert "Speak like a pirate." in text and "You answer questions by running Python" in text
@@ -122,21 +122,21 @@ def test_a_parked_run_continues_in_another_process(run_agent, protocol):
               Reply(text="20 degrees; and 42.")]
     with ModelServer(*script) as model:
         first = run_agent(model, protocol, "+keep=1", "&doc.json", "*kept.json", ">", documents={"doc.json": document})
-        assert first.of("stop") == ["tool_calls"] and len(model.asked) == 1
+        assert first.of("stop") == ["tool_calls"] and len(model.requests) == 1
         assert first.of("call") == ['w1 get_weather {"city":"Bern"}']
         assert first.of("steps")[0].startswith("1 ") and first.of("steps")[0].endswith("ok")
         stored = parse_json((run_agent.cwd / "kept.json").read_bytes())
         jsonschema.validate(stored, SCHEMA)
         second = run_agent(model, protocol, "+keep=1", "&kept.json", ">w1=20 degrees", "*after.json", ">")
     assert second.of("text") == ["20 degrees; and 42."] and second.of("stop") == ["answer"]
-    assert tool_names(model.asked[0].body) == ["python", "read_output", "get_weather"]
-    results = results_of(model.asked[1].body)
+    assert tool_names(model.requests[0].body) == ["python", "read_output", "get_weather"]
+    results = results_of(model.requests[1].body)
     assert results["w1"] == "20 degrees" and "42" in results.values() and len(results) == 2
     assert list(results).index("w1") == 0, "in the order of the calls"
     # The document preserved what the provider requires in the next request.
     marks = {"chat": '"reasoning_content": "Hm."', "responses": "c2VjcmV0IHRob3VnaHRz",
              "messages": '"signature": "c2lnbmVk"', "gemini": '"thoughtSignature": "c2lnbmVk0"'}
-    assert marks[protocol] in json.dumps(model.asked[1].body)
+    assert marks[protocol] in json.dumps(model.requests[1].body)
     assert parse_json((run_agent.cwd / "after.json").read_bytes())["messages"][-1]["text"] == "20 degrees; and 42."
     # The token count covers the whole run.
     assert int(second.of("tokens")[0]) == 200
@@ -150,7 +150,7 @@ def test_results_in_the_same_process_and_calls_without_a_result(run_agent, proto
         output = run_agent(model, protocol, "&doc.json", ">", "!w3=no such city", ">w2=20", ">",
                            documents={"doc.json": document})
     assert output.of("stop") == ["tool_calls", "answer"] and len(output.of("call")) == 3
-    body = model.asked[1].body
+    body = model.requests[1].body
     assert tool_names(body) == ["get_weather"] and "running Python" not in json.dumps(body)
     results = results_of(body)
     assert list(results) == ["w1", "w2", "w3"] and results["w2"] == "20" and results["w3"] == "no such city"
@@ -163,7 +163,7 @@ def test_a_question_instead_of_results(run_agent, protocol):
     with ModelServer(Reply(calls=[weather("Bern")]), Reply(text="Never mind.")) as model:
         output = run_agent(model, protocol, "&doc.json", ">", "?Forget it.", documents={"doc.json": document})
     assert output.of("stop") == ["tool_calls", "answer"]
-    assert "gave no result" in results_of(model.asked[1].body)["w1"]
+    assert "gave no result" in results_of(model.requests[1].body)["w1"]
 
 
 @EACH
@@ -174,7 +174,7 @@ def test_sampling_parameters_are_sent_to_the_provider(run_agent, protocol):
                   "reasoning_effort": "low"})
     with ModelServer(Reply(text="x")) as model:
         run_agent(model, protocol, "&doc.json", ">", documents={"doc.json": document})
-    body = model.asked[0].body
+    body = model.requests[0].body
     if protocol == "chat":
         assert (body["temperature"], body["top_p"], body["seed"], body["stop"]) == (0.25, 0.5, 7, ["END"])
         assert body["max_tokens"] == 99 and body["reasoning_effort"] == "low"
@@ -216,7 +216,7 @@ def test_max_calls_limits_cells_and_tool_calls(run_agent, protocol):
     with ModelServer(*script) as model:
         output = run_agent(model, protocol, "&doc.json", ">", ">w1=20", ">", documents={"doc.json": document})
     assert output.of("stop") == ["tool_calls", "max_steps"] and output.of("text")[-1] == "In Bern."
-    assert "limit of calls" in results_of(model.asked[2].body)["w2"]
+    assert "limit of calls" in results_of(model.requests[2].body)["w2"]
 
 
 @EACH
@@ -227,7 +227,7 @@ def test_a_failed_run_can_be_resumed(run_agent, protocol):
     assert first.of("stop") == ["failed", "answer"] and first.of("cell")[0].startswith("ok")
     with ModelServer(Reply(text="again")) as model:
         second = run_agent(model, protocol, "&kept.json", ">")
-    assert second.of("text") == ["again"] and "x = 41" in json.dumps(model.asked[0].body)
+    assert second.of("text") == ["again"] and "x = 41" in json.dumps(model.requests[0].body)
 
 
 def test_thoughts_are_not_sent_to_another_model(run_agent):
@@ -237,8 +237,8 @@ def test_thoughts_are_not_sent_to_another_model(run_agent):
     for protocol in PROTOCOLS:
         with ModelServer(Reply(text="ok")) as other:
             output = run_agent(other, protocol, "&kept.json", ">w1=20", ">")
-        assert output.of("text") == ["ok"] and "Secret." not in json.dumps(other.asked[0].body)
-        assert results_of(other.asked[0].body)
+        assert output.of("text") == ["ok"] and "Secret." not in json.dumps(other.requests[0].body)
+        assert results_of(other.requests[0].body)
 
 
 @pytest.mark.parametrize("document,words", [
@@ -262,7 +262,7 @@ def test_invalid_documents(run_agent, document, words):
         document = {"schema": "reckon.conversation/1", **document}
     with ModelServer() as model:
         output = run_agent(model, "chat", "&doc.json", ">", documents={"doc.json": document})
-    assert output.of("stop") == ["failed"] and words in output.of("message")[0] and not model.asked
+    assert output.of("stop") == ["failed"] and words in output.of("message")[0] and not model.requests
 
 
 def test_results_of_unknown_calls(run_agent):
@@ -272,4 +272,4 @@ def test_results_of_unknown_calls(run_agent):
             output = run_agent(model, "chat", "&doc.json", ">", word, ">", ">w1=20", ">",
                                documents={"doc.json": document})
         assert output.of("stop") == ["tool_calls", "failed", "answer"]
-        assert "waits for a result" in output.of("message")[1] and len(model.asked) == 2
+        assert "waits for a result" in output.of("message")[1] and len(model.requests) == 2

@@ -75,7 +75,7 @@ def test_files_that_are_not_named_are_counted(lines):
 
 
 def requests(model):
-    return [str(request.body) for request in model.asked]
+    return [str(request.body) for request in model.requests]
 
 
 @pytest.mark.parametrize("protocol", ["chat", "responses", "messages", "gemini"])
@@ -153,7 +153,7 @@ def test_claims_of_an_answer_are_checked(lines):
     assert answer["checked"] == {
         "numbers": 2, "links": 1, "unsupported_count": 2,
         "unsupported": [{"kind": "number", "text": "98,765"}, {"kind": "link", "text": "gone.txt"}]}
-    assert len(model.asked) == 3 and "98,765" in str(model.asked[2].body)
+    assert len(model.requests) == 3 and "98,765" in str(model.requests[2].body)
 
 
 @pytest.mark.parametrize("how, checked, claims", [
@@ -162,7 +162,7 @@ def test_the_caller_chooses_how_claims_are_checked(lines, how, checked, claims):
     with ModelServer(Reply(calls=[FIGURES]), Reply(text=CLAIMS.format("there"))) as model:
         output = lines(model, f"+verify={how}", "?How much?")
     assert (output.of("checked"), output.of("claim")) == ([checked], claims)
-    assert len(model.asked) == 2
+    assert len(model.requests) == 2
 
 
 def test_nothing_is_checked_without_an_answer(lines):

@@ -43,7 +43,7 @@ def run(reckon, tmp_path, packages, program, script):
             "ANTHROPIC_BASE_URL": f"{url}/anthropic", "ANTHROPIC_API_KEY": server.key,
             "GOOGLE_GEMINI_BASE_URL": f"{url}/gemini", "GEMINI_API_KEY": server.key})
         assert done.returncode == 0, f"{done.stdout}\n{done.stderr[-4000:]}\n{server.log()[-2000:]}"
-        return json.loads(done.stdout.splitlines()[-1]), model.asked
+        return json.loads(done.stdout.splitlines()[-1]), model.requests
 
 
 @pytest.mark.parametrize("version", ANTHROPIC)

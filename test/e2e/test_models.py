@@ -87,9 +87,9 @@ def test_a_question_is_answered_by_a_provider_of_the_file(reckon, ini, models):
     assert answer["model"] == "work/big" and answer["answer"] == "42"
     assert answer["cost"] == pytest.approx(
         (600 * 2 + 400 * 0.5 + 100 * 10 + 100 * 2 + 20 * 10) / 1e6)
-    assert [request.path for request in model.asked] == ["/v1/messages"] * 2
-    assert model.asked[0].headers["x-api-key"] == KEY
-    assert model.asked[0].body["model"] == "big"
+    assert [request.path for request in model.requests] == ["/v1/messages"] * 2
+    assert model.requests[0].headers["x-api-key"] == KEY
+    assert model.requests[0].body["model"] == "big"
 
 
 def test_options_of_a_provider_are_in_the_file(reckon, ini):
@@ -99,10 +99,10 @@ def test_options_of_a_provider_are_in_the_file(reckon, ini):
                  "echo-thoughts = none"))
         env = {**UNSET, "HOME": str(reckon.place.home), "XDG_CONFIG_HOME": ""}
         reckon("ask", "-t", "python", "--model", "work/m", "?", env=env).expect(0)
-    for request in model.asked:
+    for request in model.requests:
         assert request.headers["x-title"] == "Reckon" and request.headers["x-team"] == "a b"
         assert "max_completion_tokens" in request.body and "max_tokens" not in request.body
-    assert "Hm" not in json.dumps(model.asked[1].body)
+    assert "Hm" not in json.dumps(model.requests[1].body)
 
 
 def test_prices_and_a_budget_of_the_file_end_a_question(reckon, ini):
@@ -134,8 +134,8 @@ def test_environment_before_file_and_flag_before_both(ini, reckon):
         assert reckon(*args, env=env).expect(0).out == "of the env\n"
         assert reckon(*args, "--base-url", three.url + "/v1", env=env).expect(0).out == \
             "of the flag\n"
-    assert one.asked[0].headers["authorization"] == f"Bearer {KEY}"
-    assert two.asked[0].headers["authorization"] == "Bearer of-env"
+    assert one.requests[0].headers["authorization"] == f"Bearer {KEY}"
+    assert two.requests[0].headers["authorization"] == "Bearer of-env"
 
 
 def test_errors_of_the_file_are_reported_with_their_lines(ini, models, reckon):
@@ -178,7 +178,7 @@ def test_a_server_that_lists_its_models_works(ini, models, protocol):
     assert row["state"] == "works" and row["error"] is None and row["has_key"]
     assert row["models"] == ["small", "big", "größer:1"] and row["models_total"] == 3
     assert row["price"] == {"in": 1.5, "cached": 1.5, "out": 3}
-    assert KEY in str(model.asked[0].headers) and KEY not in model.asked[0].path
+    assert KEY in str(model.requests[0].headers) and KEY not in model.requests[0].path
     assert KEY.encode() not in done.stdout + done.stderr + shown.stdout + shown.stderr
     assert re.search(rf"work +works +{protocol} +big +key +{re.escape(model.url)}", shown.out)
     assert "  größer:1\n" in shown.out
@@ -266,7 +266,7 @@ def test_gemini_lists_what_can_answer(ini, models):
     with ModelServer(models=listing) as model:
         ini(work(model, "gemini"))
         assert rows(models("--json").expect(0))["work"]["models"] == ["g"]
-    assert model.asked[0].path == "/v1beta/models?pageSize=1000"
+    assert model.requests[0].path == "/v1beta/models?pageSize=1000"
 
 
 def test_a_server_that_does_not_listen_and_a_missing_key(ini, models):

@@ -91,7 +91,7 @@ def test_items(reckon, words):
         assert run_at(server, *words) == {
             "shell": "echo 1,exit 3 1 3", "reference": "Fine.", "sealed": "true", "image": "I see.",
             "thread": "completed", "limit": "5000", "error": "true invalid_request_error"}
-        bodies = [json.dumps(request.body) for request in model.asked]
+        bodies = [json.dumps(request.body) for request in model.requests]
     # The encrypted reasoning went back to the provider; the referenced answer is in the request.
     assert ["It was one." in each for each in bodies[:4]] == [False, False, True, False]
     assert [each.count("c2VjcmV0IHRob3VnaHRz") for each in bodies] == [0, 1, 0, 0, 1, 0, 0, 0]

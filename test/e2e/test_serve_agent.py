@@ -85,7 +85,7 @@ def asking(reckon):
 
 
 def requests(server):
-    return [str(request.body) for request in server.model.asked]
+    return [str(request.body) for request in server.model.requests]
 
 
 def agents(server):
@@ -114,7 +114,7 @@ def test_a_question_is_answered(asking):
     assert answer["steps"][1]["record"]["stdout"] == "42\n"
     assert answer["usage"]["input_tokens"] == 300 and answer["cost"] is None
     assert "What is 6 times 7?" in requests(server)[0] and "NameError" in requests(server)[1]
-    assert server.model.asked[0].headers["authorization"] == f"Bearer {KEY}"
+    assert server.model.requests[0].headers["authorization"] == f"Bearer {KEY}"
     file, = answer["files"]
     assert (file["path"], file["size"]) == ("out.txt", 2)
     assert server.ask("GET", file["url"], prefix="").body == b"42"
@@ -182,13 +182,13 @@ def test_invalid_requests_name_the_member(asking, body, why):
     server = asking(Reply(text="never"))
     answer = server.ask("POST", "/agent", {"question": "?", **body})
     assert (answer.status, answer.code) == (400, "invalid") and why in answer.json["error"]["message"]
-    assert server.model.asked == []
+    assert server.model.requests == []
 
 
 def test_an_invalid_file_fails_before_the_model_is_requested(asking):
     server = asking(Reply(text="never"))
     answer = server.run(status=400, files=[{"path": "../x", "text": "1"}])
-    assert answer.code == "invalid" and server.model.asked == []
+    assert answer.code == "invalid" and server.model.requests == []
 
 
 # ---- following ----------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ def test_a_client_disconnect_cancels_the_run(asking):
     eventually(lambda: not agents(server))
     execution, = server.ask("GET", f"/sessions/{session}/executions").json["executions"]
     assert server.poll(session, execution["id"])["status"] == "interrupted"
-    assert len(server.model.asked) == 1
+    assert len(server.model.requests) == 1
 
 
 def gone_by(record):
@@ -298,7 +298,7 @@ def test_on_disconnect_continue_continues_the_run(asking):
         "question": "?", "session": session, "on_disconnect": "continue"}), server.headers())
     eventually(lambda: server.ask("GET", f"/sessions/{session}/executions").json["executions"])
     connection.close()
-    eventually(lambda: len(server.model.asked) >= 2 and not agents(server))
+    eventually(lambda: len(server.model.requests) >= 2 and not agents(server))
     execution, = server.ask("GET", f"/sessions/{session}/executions").json["executions"]
     assert execution["status"] == "ok"
 
@@ -414,7 +414,7 @@ def test_a_stop_with_grace_waits_until_the_answer_is_delivered(asking):
         front = server.front()
         server.process.send_signal(signal.SIGTERM)
         os.kill(front, signal.SIGSTOP)
-        eventually(lambda: len(server.model.asked) == 2)
+        eventually(lambda: len(server.model.requests) == 2)
         time.sleep(0.7)  # a daemon that does not wait would stop in this time
         os.kill(front, signal.SIGCONT)
         for _, name, data in events:
@@ -505,7 +505,7 @@ def test_a_model_of_the_models_file(asking):
     server = asking(Reply(text="```python\nprint(6*7)\n```"), Reply(text="42"))
     answer = server.run(model="scripted/other")
     assert answer["model"] == "scripted/other" and len(answer["steps"]) == 1
-    assert server.model.asked[0].body["model"] == "other"
+    assert server.model.requests[0].body["model"] == "other"
 
 
 @pytest.mark.parametrize("model", ["scripted/expensive", "openai/m", "nobody/m", "local/smollm2",
@@ -514,7 +514,7 @@ def test_models_that_the_file_does_not_name(asking, model):
     server = asking(Reply(text="never"), env={"OPENAI_API_KEY": "sk-of-whoever-started-it"})
     answer = server.run(status=409, model=model)
     assert answer.code == "model_missing" and "models.ini" in answer.json["error"]["remedy"]
-    assert server.model.asked == [] and "sk-of" not in answer.body.decode()
+    assert server.model.requests == [] and "sk-of" not in answer.body.decode()
 
 
 def test_without_a_file_there_is_no_model(reckon):
@@ -602,7 +602,7 @@ def test_runs_and_sessions_of_other_tenants_are_not_found(asking):
                 assert "run_not_found" in answer.body.decode()
             else:
                 assert (answer.status, answer.code) == (404, "run_not_found")
-    assert len(server.model.asked) == 1 and len(agents(server)) == 1
+    assert len(server.model.requests) == 1 and len(agents(server)) == 1
 
 
 # ---- hostile models -----------------------------------------------------------------------------
@@ -668,7 +668,7 @@ def test_verify_off_and_mark_request_no_correction(asking, how, unsupported):
     server = asking(Reply(calls=["print(17)"]), Reply(text="It is 98,765."))
     answer = server.run(verify=how)
     assert (answer["checked"] or {}).get("unsupported_count") == unsupported
-    assert len(server.model.asked) == 2
+    assert len(server.model.requests) == 2
 
 
 def test_links_are_not_checked_in_an_existing_session(asking):
@@ -683,7 +683,7 @@ def test_a_conversation_is_marked_and_not_corrected(asking):
     answer = server.ask("POST", "/agent", {**FAST, "conversation": {
         "schema": "reckon.conversation/1", "code": True,
         "messages": [{"role": "user", "text": "How much?"}]}}).json
-    assert answer["answer"] == "It is 98,765." and len(server.model.asked) == 2
+    assert answer["answer"] == "It is 98,765." and len(server.model.requests) == 2
     assert [claim["text"] for claim in answer["checked"]["unsupported"]] == ["98,765"]
 
 
@@ -705,7 +705,7 @@ def test_the_key_goes_only_to_the_model(asking, reckon):
     for pid in (server.front(), agent):
         assert KEY.encode() not in environment(pid)
     answer = server.wait(run)
-    assert server.model.asked[0].headers["authorization"] == f"Bearer {KEY}"
+    assert server.model.requests[0].headers["authorization"] == f"Bearer {KEY}"
     audit = server.ask("GET", "/audit").body.decode()
     assert "agent.start" in audit and "agent.end" in audit
     for text in (json.dumps(answer), server.log(), audit, server.ask("GET", "/metrics", prefix="").body.decode()):

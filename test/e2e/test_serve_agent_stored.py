@@ -39,20 +39,20 @@ def test_a_question_with_an_idempotency_key_runs_once(asking):  # noqa: F811
     server = asking(Reply(calls=["print('once')"]), Reply(text="Only once."),
                     Reply(text="Another one."))
     first = ask(server)
-    assert ask(server) == first and len(server.model.asked) == 2
+    assert ask(server) == first and len(server.model.requests) == 2
     # Also in the background and as a stream.
     assert ask(server, status=202, background=True) == {
         "id": first["id"], "session": first["session"], "model": "scripted/m", "status": "ended"}
     events, response = follow(server, {"question": "?", "stream": True, **FAST}, **KEY)
     assert response.headers["Reckon-Run"] == first["id"]
     assert events[-1][1:] == ("done", {"event": "done", "answer": first})
-    assert len(server.model.asked) == 2
+    assert len(server.model.requests) == 2
     # Also after a restart, and a crash.
     server.stop()
     server.start()
     assert ask(server) == first
     crash(server)
-    assert ask(server) == first and len(server.model.asked) == 2
+    assert ask(server) == first and len(server.model.requests) == 2
     assert ask(server, {"Idempotency-Key": "another"})["answer"] == "Another one."
 
 
@@ -64,7 +64,7 @@ def test_another_question_with_the_same_key_is_refused(asking, other):  # noqa: 
     ask(server)
     answer = server.ask("POST", "/agent", {"question": "?", **FAST, **other}, KEY)
     assert (answer.status, answer.code) == (409, "idempotency_conflict")
-    assert len(server.model.asked) == 1
+    assert len(server.model.requests) == 1
 
 
 def test_a_repeated_request_during_the_run_gets_the_same_answer(asking):  # noqa: F811
@@ -77,7 +77,7 @@ def test_a_repeated_request_during_the_run_gets_the_same_answer(asking):  # noqa
         again = ask(server)
         assert again["id"] == response.headers["Reckon-Run"]
         *_, (_, name, data) = events
-    assert (name, data["answer"]) == ("done", again) and len(server.model.asked) == 2
+    assert (name, data["answer"]) == ("done", again) and len(server.model.requests) == 2
 
 
 def test_an_idempotency_key_belongs_to_its_tenant(asking):  # noqa: F811
@@ -88,7 +88,7 @@ def test_an_idempotency_key_belongs_to_its_tenant(asking):  # noqa: F811
         for path in ("", "/events"):
             answer = server.ask("GET", f"/agent/{ours}{path}")
             assert (answer.status, answer.code) == (404, "run_not_found")
-    assert len(server.model.asked) == 2
+    assert len(server.model.requests) == 2
 
 
 def test_a_refused_question_does_not_use_up_its_key(asking):  # noqa: F811
@@ -105,7 +105,7 @@ def test_a_refused_question_does_not_use_up_its_key(asking):  # noqa: F811
     assert missing.status == 404
     failed = ask(server, status=400, files=[{"path": "../x", "text": "1"}])
     assert failed["error"]["code"] == "invalid"
-    assert len(server.model.asked) == 1
+    assert len(server.model.requests) == 1
     assert ask(server)["answer"] == "Now."
 
 
@@ -113,7 +113,7 @@ def test_a_refused_question_does_not_use_up_its_key(asking):  # noqa: F811
 def test_invalid_idempotency_keys(asking, value):  # noqa: F811
     server = asking(Reply(text="never"))
     assert ask(server, {"Idempotency-Key": value}, status=400)["error"]["code"] == "invalid"
-    assert server.model.asked == []
+    assert server.model.requests == []
 
 
 # ---- after a restart ----------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def test_an_answer_outlives_the_daemon(asking, end):  # noqa: F811
     events, _ = follow(server, method="GET", path=f"/agent/{run}/events", **{"Last-Event-ID": "7"})
     assert [(number, name) for number, name, _ in events] == [(8, "done")]
     assert server.ask("POST", f"/agent/{run}/interrupt").json == {"interrupted": 0}
-    assert len(server.model.asked) == 2
+    assert len(server.model.requests) == 2
 
 
 def test_a_run_that_a_crash_interrupted_reports_that(asking):  # noqa: F811
@@ -157,7 +157,7 @@ def test_a_run_that_a_crash_interrupted_reports_that(asking):  # noqa: F811
     assert [(name, data["answer"]) for _, name, data in events] == [("done", answer.json)]
     # The question does not run again.
     again = server.ask("POST", "/agent", {"question": "What? \u00e4", "session": session}, KEY)
-    assert again.json == answer.json and len(server.model.asked) == 1
+    assert again.json == answer.json and len(server.model.requests) == 1
     assert agents(server) == []
     assert any(each["action"] == "agent.lost" for each in server.ask("GET", "/audit").json["entries"])
     crash(server)
@@ -244,7 +244,7 @@ def test_the_oldest_answers_are_dropped_at_the_limit(asking):  # noqa: F811
     assert (answer.status, answer.code) == (410, "expired")
     assert ask(server, {"Idempotency-Key": "0"}, status=410)["error"]["code"] == "expired"
     assert server.ask("GET", f"/agent/{runs[1]}").json["answer"] == "x"
-    assert len(server.model.asked) == 4
+    assert len(server.model.requests) == 4
 
 
 def test_an_ended_run_does_not_store_its_question_again(asking):  # noqa: F811

@@ -49,7 +49,7 @@ def test_code_awaits_the_client(reckon):
         assert last[0] == "done" and last[1]["answer"]["answer"] == "So much."
         assert "no such region" in last[1]["answer"]["steps"][0]["record"]["stderr"] + str(
             last[1]["answer"]["steps"][0]["record"]["error"])
-        prompt = str(model.asked[0].body)
+        prompt = str(model.requests[0].body)
         assert "`query`: Rows of a region." in prompt and "await NAME" in prompt
         # A run without these tools does not have them.
         gone = server.in_session(session)

@@ -69,7 +69,7 @@ def test_code_execution(reckon):
             messages=[user("What is 6 times 7?"), message.to_param(), user("And one more?")])
         assert later.content[1].content.stdout == "43\n"
         assert later.container.id == message.container.id
-    first, sent = model.asked[0].body["messages"], model.asked[2].body["messages"]
+    first, sent = model.requests[0].body["messages"], model.requests[2].body["messages"]
     assert "Be brief." in first[0]["content"]
     assert [each["role"] for each in sent] == ["system", "user", "assistant", "tool", "assistant", "user"]
     assert sent[3]["content"] == "42\n42\n" and sent[2]["tool_calls"][0]["function"]["name"] == "python"
@@ -107,7 +107,7 @@ def test_bash(reckon, version):
     result = message.content[1].content
     assert result.type == "bash_code_execution_result"
     assert (result.stdout, result.stderr[:3]) == ("hi\n", "no\n") and result.return_code != 0
-    assert model.asked[0].body["tools"][0]["function"]["name"] == "bash"
+    assert model.requests[0].body["tools"][0]["function"]["name"] == "bash"
 
 
 @pytest.mark.parametrize("streams", [False, True])
@@ -131,7 +131,7 @@ def test_tools_of_the_application(reckon, streams):
         last = ask(messages=[user("How warm?"), first.to_param(), user([result])],
                    container=first.container.id)
         assert last.content[0].text == "Warm." and last.container.id == first.container.id
-    sent = model.asked[1].body["messages"]
+    sent = model.requests[1].body["messages"]
     assert [(each["role"], each.get("tool_call_id")) for each in sent if each["role"] == "tool"][-1] == (
         "tool", "toolu_1")
     assert "no idea" in sent[-1]["content"]
@@ -152,7 +152,7 @@ def test_plain_model_without_code_execution(reckon):
         names = [each.id for each in client.models.list()]
         assert client.models.retrieve("scripted/m").id == "scripted/m"
     assert message.content[0].text == "Ahoy." and message.container is None
-    body = model.asked[0].body
+    body = model.requests[0].body
     assert body["stop"] == ["END"] and body["max_tokens"] == 1000 and body["tool_choice"] == "none"
     assert [tool["function"]["name"] for tool in body["tools"]] == ["get_weather"]
     assert "words" in json.dumps(body) and "running Python" not in json.dumps(body)
@@ -168,7 +168,7 @@ def test_documents_become_files_that_code_reads(reckon):
              "source": {"type": "base64", "media_type": "text/csv", "data": data}},
             {"type": "text", "text": "?"}])])
     assert message.content[1].content.stdout == "a,b\n1,2\n\n"
-    assert "sales.csv" in json.dumps(model.asked[0].body["messages"])
+    assert "sales.csv" in json.dumps(model.requests[0].body["messages"])
 
 
 def test_uploads(reckon):
@@ -192,7 +192,7 @@ def test_uploads(reckon):
                      lambda: client.messages.create(**REQUEST, tools=[BASH], messages=[question])):
             with pytest.raises(anthropic.NotFoundError):
                 gone()
-    assert "- sales.csv" in json.dumps(model.asked[0].body["messages"])
+    assert "- sales.csv" in json.dumps(model.requests[0].body["messages"])
 
 
 def test_files_are_listed_by_page_and_id_and_expire(reckon):
@@ -267,7 +267,7 @@ def test_disconnect_interrupts_the_run(reckon):
                     break
         eventually(lambda: 'reckon_agent_runs_total{stop="interrupted"} 1'
                    in server.ask("GET", "/metrics", prefix="").body.decode())
-        assert len(model.asked) == 1
+        assert len(model.requests) == 1
 
 
 @pytest.mark.parametrize("streams", [False, True])
@@ -292,7 +292,7 @@ def test_a_long_turn_pauses(reckon, streams):
         assert (last.stop_reason, last.content[-1].text) == ("end_turn", "Done.")
         with pytest.raises(anthropic.BadRequestError):
             ask(user("Count."), {"role": "assistant", "content": "I beg"})
-    assert len(model.asked) == 4 and "limit" not in json.dumps(model.asked[3].body["messages"][1:])
+    assert len(model.requests) == 4 and "limit" not in json.dumps(model.requests[3].body["messages"][1:])
 
 
 def test_quota_error_has_ratelimit_headers(reckon):

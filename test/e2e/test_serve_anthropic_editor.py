@@ -64,9 +64,9 @@ def test_a_file_is_made_shown_and_changed(reckon, version, streams, lent):
         last = ask(client, streams, tools=tools, container=message.container.id,
                    messages=[user("?"), message.to_param(), user("And?")])
         assert last.content[0].text == "Again."
-    offered = {tool["function"]["name"] for tool in model.asked[0].body["tools"]}
-    assert NAME in offered and len(model.asked) == 6
-    sent = model.asked[5].body["messages"]
+    offered = {tool["function"]["name"] for tool in model.requests[0].body["tools"]}
+    assert NAME in offered and len(model.requests) == 6
+    sent = model.requests[5].body["messages"]
     called = [call["function"] for each in sent for call in each.get("tool_calls", [])]
     assert json.loads(called[0]["arguments"]) == calls[0].input and called[0]["name"] == NAME
     answered = [each["content"] for each in sent if each["role"] == "tool"]
@@ -118,4 +118,4 @@ def test_editor_is_not_offered_in_old_versions_or_without_tools(reckon):
         client = server.client()
         ask(client, False, messages=[user("?")], tools=[{"type": "code_execution_20250522", "name": "code_execution"}])
         ask(client, False, messages=[user("?")])
-    assert all(NAME not in json.dumps(asked.body) for asked in model.asked)
+    assert all(NAME not in json.dumps(asked.body) for asked in model.requests)

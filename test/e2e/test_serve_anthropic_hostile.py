@@ -80,7 +80,7 @@ def test_a_container_that_has_expired(reckon, streams):
         assert error["type"] == "not_found_error" and "expired" in error["message"]
         # The client can still download the file that its code wrote.
         assert client.files.download(message.content[1].content.content[0].file_id).read() == b"1\n"
-        assert len(model.asked) == 2
+        assert len(model.requests) == 2
 
 
 def test_broken_bodies(reckon):
@@ -106,7 +106,7 @@ def test_broken_bodies(reckon):
             answer = server.ask("GET", path, prefix="/anthropic")
             assert answer.status in (400, 404) and answer.json["error"]["type"] in (
                 "invalid_request_error", "not_found_error"), (path, answer)
-        assert not model.asked
+        assert not model.requests
 
 
 @pytest.mark.parametrize("streams", [False, True])
@@ -123,7 +123,7 @@ def test_unknown_and_invalid_tools(reckon, streams):
             answer = server.ask("POST", "/v1/messages", {**REQUEST, "messages": [user("?")], "tools": [tool]},
                                 prefix="/anthropic")
             error_of(answer, 400, "invalid_request_error")
-        assert not model.asked
+        assert not model.requests
 
 
 def test_invented_tool_call_ids(reckon):
@@ -148,11 +148,11 @@ def test_disconnect_interrupts_the_run(reckon):
         connection = http.client.HTTPConnection("127.0.0.1", server.port)
         connection.request("POST", "/anthropic/v1/messages", json.dumps(
             {**REQUEST, "tools": [BASH], "messages": [user("?")]}), server.headers())
-        eventually(lambda: model.asked)
+        eventually(lambda: model.requests)
         connection.close()
         eventually(lambda: 'reckon_agent_runs_total{stop="interrupted"} 1'
                    in server.ask("GET", "/metrics", prefix="").body.decode())
-        assert len(model.asked) == 1
+        assert len(model.requests) == 1
 
 
 @pytest.mark.parametrize("streams", [False, True])
@@ -208,7 +208,7 @@ def test_ratelimit_headers(reckon):
                 assert "retry-after" not in headers
             stream.until_done()
         server.begin()
-        eventually(lambda: len(model.asked) == 3)
+        eventually(lambda: len(model.requests) == 3)
     # The vendor has no header for a quota of sessions, so the response has only `retry-after`.
     with ModelServer(Reply(text="One.")) as model, Speaking(
             reckon, model, args=("--quota-sessions", "1"), key=server.key) as server:

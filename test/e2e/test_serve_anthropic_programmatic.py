@@ -81,10 +81,10 @@ def test_code_awaits_tools_in_parallel(reckon, version, streams):
         history += [second.to_param(), user("And x?")]
         third = ask(history, container=first.container.id)
         assert third.content[1].content.stdout == "5\n" and third.content[2].text == "Five."
-    sent = server.model.asked[2].body["messages"]
+    sent = server.model.requests[2].body["messages"]
     assert [each["role"] for each in sent] == ["system", "user", "assistant", "tool", "assistant", "user"]
     assert "West" in sent[3]["content"] and "query_database" in sent[0]["content"]
-    names = [tool["function"]["name"] for tool in server.model.asked[0].body["tools"]]
+    names = [tool["function"]["name"] for tool in server.model.requests[0].body["tools"]]
     assert "query_database" not in names
 
 
@@ -103,7 +103,7 @@ def test_code_awaits_tools_in_sequence(reckon):
             history += [message.to_param(), user([result(call, [{"type": "text", "text": "row " + call.input["sql"]}],
                                                          is_error=len(seen) == 4)])]
         assert seen == ["0", "1", "2"] and message.content[0].content.stdout == "row 0\nrow 1\nrow 2\n"
-        assert len(server.model.asked) == 2
+        assert len(server.model.requests) == 2
 
 
 def test_errors_of_tools_and_of_requests(reckon):
@@ -153,7 +153,7 @@ def test_results_for_a_run_that_has_ended(reckon, streams):
                       user([{"type": "tool_result", "tool_use_id": content[1]["id"], "content": "1"}])],
                      container=first.container.id)
         assert forged.content[1].text == "Forged."
-    sent = server.model.asked[1].body["messages"]
+    sent = server.model.requests[1].body["messages"]
     assert "not answered in time" in sent[-1]["content"] and sent[-1]["role"] == "tool"
 
 
@@ -165,7 +165,7 @@ def test_tool_results_after_the_timeout(reckon):
                   args=("--tool-wait", "1")) as server:
         ask = asker(server.client(), False, tools=tools())
         first = ask([user("?")])
-        eventually(lambda: len(server.model.asked) == 2)
+        eventually(lambda: len(server.model.requests) == 2)
         call, = calls_of(first)
         last = ask([user("?"), first.to_param(), user([result(call)])], container=first.container.id)
     assert types(last) == ["code_execution_tool_result", "text"] and last.content[1].text == "It was late."

@@ -239,7 +239,7 @@ def test_runs(reckon):
             assert (again["id"], again["status"]) == (begun["id"], "ended")
             assert ask.fail("run_create", **{**same, "question": "!"}) == "CONFLICT"
             assert ask("run_interrupt", id=begun["id"]) == {"interrupted": False}
-            assert len(model.asked) == 2
+            assert len(model.requests) == 2
             assert "the front is gone" not in front.server.log()
 
 

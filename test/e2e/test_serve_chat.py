@@ -30,7 +30,7 @@ def test_code_runs_here(reckon):
     assert choice.message.tool_calls is None and answer.model == MODEL and answer.id.startswith("chatcmpl-")
     assert (answer.usage.prompt_tokens, answer.usage.completion_tokens, answer.usage.total_tokens,
             answer.usage.prompt_tokens_details.cached_tokens) == (200, 40, 240, 10)
-    body = model.asked[0].body
+    body = model.requests[0].body
     assert (body["temperature"], body["stop"]) == (0.5, ["END"]) and 99 in (
         body.get("max_tokens"), body.get("max_completion_tokens"))
     assert [each["status"] for each in sessions] == ["closed"]
@@ -54,7 +54,7 @@ def test_functions_and_streams(reckon):
         answer = client.chat.completions.create(model=MODEL, tools=[WEATHER], messages=[
             user("?"), choice.message.to_dict(), {"role": "tool", "tool_call_id": call.id, "content": "12"}])
         assert answer.choices[0].message.content == "Warm."
-    sent = model.asked[1].body["messages"]
+    sent = model.requests[1].body["messages"]
     assert [each["role"] for each in sent] == ["user", "assistant", "tool"]
     assert sent[2] == {"role": "tool", "tool_call_id": "call_1", "content": "12"}
 
@@ -70,10 +70,10 @@ def test_a_plain_model(reckon):
         called = client.chat.completions.create(model=MODEL, tools=[WEATHER], tool_choice="required",
                                                 messages=[user("?")])
         assert called.choices[0].message.content is None and len(called.choices[0].message.tool_calls) == 1
-    body = model.asked[0].body
+    body = model.requests[0].body
     assert [each["role"] for each in body["messages"]] == ["system", "user", "assistant", "user"]
     assert body["messages"][0]["content"] == "Rules." and not body.get("tools")
-    assert model.asked[1].body["tool_choice"] == "required"
+    assert model.requests[1].body["tool_choice"] == "required"
 
 
 def test_errors(reckon):

@@ -54,7 +54,7 @@ def test_a_conversation_instead_of_a_question(reckon):
             after = conversation_of(server, answer["id"])
     assert answer["answer"] == "A pixel." and answer["stop"] == "answer" and "calls" not in answer
     assert answer["steps"][0]["record"]["stdout"] == "42\n"
-    body = model.asked[0].body
+    body = model.requests[0].body
     assert body["temperature"] == 0.5 and "pirate" in str(body) and PNG in str(body)
     assert [each["role"] for each in after["messages"]] == [
         "user", "assistant", "user", "assistant", "tool", "assistant"]
@@ -90,9 +90,9 @@ def test_parked_and_ended_runs_continue(reckon):
                 for method, path in (("DELETE", ""), ("GET", ""), ("GET", "/conversation"), ("GET", "/events")):
                     assert server.ask(method, f"/agent/{run}{path}").status == 404
             assert ask(server, 404, continues=later["id"], question="?")["error"]["code"] == "run_not_found"
-    results = [each for each in model.asked[1].body["messages"] if each["role"] == "tool"]
+    results = [each for each in model.requests[1].body["messages"] if each["role"] == "tool"]
     assert results[-1] == {"role": "tool", "tool_call_id": "w1", "content": "12 degrees"}
-    assert model.asked[3].body["messages"][-1]["content"] == "Sure?"
+    assert model.requests[3].body["messages"][-1]["content"] == "Sure?"
 
 
 def test_runs_that_cannot_continue(reckon):
@@ -134,7 +134,7 @@ def test_aliases(reckon):
             assert ask(server, question="?", model="claude", **FAST)["model"] == "scripted/m"
             names = [each["name"] for each in server.ask("GET", "/models").json["models"]]
     assert names == ["scripted/m", "scripted/p", "scripted/other", "fast"]
-    assert [each.body["model"] for each in model.asked] == ["other", "p", "m"]
+    assert [each.body["model"] for each in model.requests] == ["other", "p", "m"]
 
 
 def test_a_shell(reckon):
@@ -164,4 +164,4 @@ def test_a_shell(reckon):
         assert ask(server, continues=begun, question="And?", **FAST)["answer"] == "Again."
         wrong = ask(server, conversation=document, model="scripted/other", **FAST)
         assert wrong["stop"] == "failed" and "without tool calls" in wrong["message"]
-    assert [tool["function"]["name"] for tool in model.asked[2].body["tools"]] == ["shell", "read_output"]
+    assert [tool["function"]["name"] for tool in model.requests[2].body["tools"]] == ["shell", "read_output"]

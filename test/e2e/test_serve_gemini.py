@@ -86,7 +86,7 @@ def test_text(reckon, version):
     usage = response.usage_metadata
     assert (usage.prompt_token_count, usage.candidates_token_count, usage.thoughts_token_count,
             usage.cached_content_token_count, usage.total_token_count) == (300, 20, 10, 50, 330)
-    body = model.asked[0].body
+    body = model.requests[0].body
     assert (body["temperature"], body["top_p"], body["seed"], body["stop"], body["max_tokens"]) == (
         0.5, 0.9, 7, ["END"], 1000)
     sent = json.dumps(body["messages"], ensure_ascii=False)
@@ -110,12 +110,12 @@ def test_code_and_a_chart(reckon):
         assert server.ask("GET", f"/agent/{response.response_id}").json["answer"] == "Here."
         # The client sends the model's reply back unchanged; none of its code runs again.
         assert chat.send_message("What was it?").text == "A line."
-    sent = model.asked[2].body["messages"]
+    sent = model.requests[2].body["messages"]
     assert [each["role"] for each in sent][:4] == ["system", "user", "assistant", "tool"]
     assert json.loads(sent[2]["tool_calls"][0]["function"]["arguments"]) == {"code": DRAW}
     assert sent[3]["content"].startswith("drawn")
     assert base64.b64encode(parts[3].inline_data.data).decode() in json.dumps(sent)
-    assert len(model.asked) == 3
+    assert len(model.requests) == 3
 
 
 def test_a_stream_with_an_error_in_the_code(reckon):
@@ -131,7 +131,7 @@ def test_a_stream_with_an_error_in_the_code(reckon):
     assert result.output.startswith("a\n") and "ZeroDivisionError" in result.output
     assert last.candidates[0].finish_reason == types.FinishReason.STOP
     assert last.usage_metadata.total_token_count == 240
-    assert "ZeroDivisionError" in json.dumps(model.asked[1].body["messages"])
+    assert "ZeroDivisionError" in json.dumps(model.requests[1].body["messages"])
 
 
 def test_a_stream_as_an_array(reckon):
@@ -167,12 +167,12 @@ def test_functions_of_the_application(reckon, streams):
         result = types.Part.from_function_response(name="get_weather", response={"error": "no idea"})
         last = ask([question, types.Content(role="model", parts=first), types.Content(role="user", parts=[result])])
         assert [part.text for part in last] == ["Warm."]
-    schema = next(tool["function"]["parameters"] for tool in model.asked[0].body["tools"]
+    schema = next(tool["function"]["parameters"] for tool in model.requests[0].body["tools"]
                   if tool["function"]["name"] == "get_weather")
     assert schema == {"type": "object", "required": ["city"], "properties": {
         "city": {"type": "string"},
         "type": {"type": ["array", "null"], "minItems": 1, "items": {"type": "integer"}}}}
-    sent = model.asked[1].body["messages"]
+    sent = model.requests[1].body["messages"]
     assert sent[-1]["role"] == "tool" and sent[-1]["tool_call_id"] == "call_w" and "no idea" in sent[-1]["content"]
 
 
@@ -185,7 +185,7 @@ def test_the_sdk_calls_a_function_of_python(reckon):
     with ModelServer(Reply(calls=[call]), Reply(text="Warm.")) as model, Speaking(reckon, model) as server:
         response = server.client().models.generate_content(
             model=MODEL, contents="?", config=types.GenerateContentConfig(tools=[get_weather]))
-    assert response.text == "Warm." and "warm in Bern" in model.asked[1].body["messages"][-1]["content"]
+    assert response.text == "Warm." and "warm in Bern" in model.requests[1].body["messages"][-1]["content"]
 
 
 def test_allowed_functions(reckon):
@@ -198,7 +198,7 @@ def test_allowed_functions(reckon):
                 model=MODEL, contents="?", config=config(WEATHER, other, tool_config=types.ToolConfig(
                     function_calling_config=types.FunctionCallingConfig(
                         mode="ANY", allowed_function_names=names))))
-    first, second = (asked.body for asked in model.asked)
+    first, second = (asked.body for asked in model.requests)
     assert [tool["function"]["name"] for tool in first["tools"]] == ["other"]
     assert first["tools"][0]["function"]["parameters"]["properties"] == {"a": {"type": "string"}}
     assert first["tool_choice"] == {"type": "function", "function": {"name": "other"}}
@@ -215,7 +215,7 @@ def test_files_are_written_where_code_reads_them(reckon):
             types.Part.from_bytes(data=PNG, mime_type="image/png"),
             types.Part.from_bytes(data=data, mime_type="application/octet-stream"), "?"])
     assert response.code_execution_result == "a,b\n1,2\n True\nTrue\n"
-    sent = json.dumps(model.asked[0].body["messages"])
+    sent = json.dumps(model.requests[0].body["messages"])
     assert "- input_file_0.csv" in sent and base64.b64encode(PNG).decode() in sent
 
 
@@ -246,7 +246,7 @@ def test_files(reckon, tmp_path):
                 gone()
             assert (caught.value.code, caught.value.status) == (404, "NOT_FOUND")
         assert server.key not in server.log()
-    sent = json.dumps(model.asked[0].body["messages"])
+    sent = json.dumps(model.requests[0].body["messages"])
     assert "- input_file_0.csv" in sent and base64.b64encode(PNG).decode() in sent
 
 
@@ -328,7 +328,7 @@ def test_errors_have_the_vendors_format(reckon):
         answer = server.ask("POST", f"/v1beta/models/{MODEL}:generateContent", b"x",
                             {"Content-Length": str(33 << 20)}, prefix="/gemini")
         assert check_error(answer, 413, "INVALID_ARGUMENT")
-        assert not model.asked
+        assert not model.requests
         for method in ("generate_content", "generate_content_stream"):
             with pytest.raises(errors.ServerError) as caught:
                 list(getattr(server.client().models, method)(model=MODEL, contents="?"))
@@ -357,7 +357,7 @@ def test_disconnect_interrupts_the_run(reckon):
         stream.close()
         eventually(lambda: 'reckon_agent_runs_total{stop="interrupted"} 1'
                    in server.ask("GET", "/metrics", prefix="").body.decode())
-        assert len(model.asked) == 1
+        assert len(model.requests) == 1
 
 
 def test_a_large_file_in_pieces(reckon, tmp_path):
@@ -376,7 +376,7 @@ def test_a_large_file_in_pieces(reckon, tmp_path):
         eventually(lambda: not server.ask("GET", "/sessions?status=live").json["sessions"])
         with pytest.raises(errors.ClientError):
             client.models.generate_content(model=MODEL, contents=[file, "?"])  # without code, nothing could read it
-    assert len(json.dumps(model.asked[0].body)) < 20000
+    assert len(json.dumps(model.requests[0].body)) < 20000
 
 
 def test_pieces_that_do_not_fit_together(reckon):

@@ -48,7 +48,7 @@ def test_files_of_another_tenant(reckon):
             assert b"secret" not in answer.body
         other = server.client(key=key)
         assert not list(other.files.list())
-        assert [each.name for each in server.client().files.list()] == [file.name] and not model.asked
+        assert [each.name for each in server.client().files.list()] == [file.name] and not model.requests
 
 
 def test_broken_bodies(reckon):
@@ -74,7 +74,7 @@ def test_broken_bodies(reckon):
                      "/v9/models", "/v1beta/cachedContents"):
             answer = server.ask("GET", path, prefix="/gemini")
             assert answer.status in (400, 404) and answer.json["error"]["status"] in ("INVALID_ARGUMENT", "NOT_FOUND"), path
-        assert not model.asked
+        assert not model.requests
 
 
 def test_disconnect_interrupts_the_run(reckon):
@@ -83,11 +83,11 @@ def test_disconnect_interrupts_the_run(reckon):
         connection = http.client.HTTPConnection("127.0.0.1", server.port)
         connection.request("POST", f"/gemini/v1beta/models/{MODEL}:generateContent", json.dumps(
             {"contents": [USER], "tools": [{"codeExecution": {}}]}), server.headers())
-        eventually(lambda: model.asked)
+        eventually(lambda: model.requests)
         connection.close()
         eventually(lambda: 'reckon_agent_runs_total{stop="interrupted"} 1'
                    in server.ask("GET", "/metrics", prefix="").body.decode())
-        assert len(model.asked) == 1
+        assert len(model.requests) == 1
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -79,7 +79,7 @@ def runs(server, thread, assistant, status="completed", **more):
 
 def user_texts(model):
     """All texts of the user in the last request to the model."""
-    return "\n\n".join(each["content"] for each in model.asked[-1].body["messages"] if each["role"] == "user")
+    return "\n\n".join(each["content"] for each in model.requests[-1].body["messages"] if each["role"] == "user")
 
 
 # ---- Assistants -------------------------------------------------------------------------------------
@@ -182,13 +182,13 @@ def test_an_item_that_is_too_long_to_store_is_refused(server, model):
     responds(server, conversation=conversation, input="y" * (MIB - around))
     stored = good(server, "GET", f"/conversations/{conversation}/items?order=asc")["data"]
     assert [len(item["content"][0]["text"]) for item in stored] == [MIB - around] * 2 + [3]
-    count = len(model.asked)
+    count = len(model.requests)
     long = says("x" * (MIB - around + 1))
     refused(server, "POST", f"/conversations/{conversation}/items", {"items": [long]}, "at most 1 MiB", 413)
     refused(server, "POST", "/conversations", {"items": [long]}, "at most 1 MiB", 413)
     for given in (long["content"], [long]):
         responds(server, 413, conversation=conversation, input=given)
-    assert len(model.asked) == count
+    assert len(model.requests) == count
 
 
 def test_a_models_own_item_that_is_too_long_is_cut(server):

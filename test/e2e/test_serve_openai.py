@@ -64,7 +64,7 @@ def test_code_interpreter(reckon):
         assert files.content.retrieve(citation.file_id, container_id=cell.container_id).read() == b"a\n1\n"
         assert files.retrieve(citation.file_id, container_id=cell.container_id).path == "/mnt/data/out.csv"
         assert response._request_id
-    assert "Be brief." in model.asked[0].body["messages"][0]["content"]
+    assert "Be brief." in model.requests[0].body["messages"][0]["content"]
 
 
 def test_sdk_reads_streams(reckon):
@@ -125,7 +125,7 @@ def test_functions_of_the_application(reckon, streams):
         assert last.output[0].outputs[0].logs == "5\n"
         assert last.output[0].container_id == first.output[1].container_id
         assert last.previous_response_id == first.id
-    results = [each for each in model.asked[1].body["messages"] if each["role"] == "tool"]
+    results = [each for each in model.requests[1].body["messages"] if each["role"] == "tool"]
     assert results[-1] == {"role": "tool", "tool_call_id": "call_1", "content": "12 degrees"}
 
 
@@ -147,11 +147,11 @@ def test_the_history_as_input(reckon):
         # A response with store=False cannot be continued.
         with pytest.raises(openai.NotFoundError):
             client.responses.create(model=MODEL, input="?", previous_response_id=first.id)
-    sent = model.asked[2].body["messages"]
+    sent = model.requests[2].body["messages"]
     assert [each["role"] for each in sent] == ["system", "user", "assistant", "tool", "assistant", "user"]
     assert sent[3]["content"] == "1\n" and "sales.csv" in json.dumps(sent[5])
-    assert "tools" not in model.asked[2].body or not model.asked[2].body["tools"]
-    assert [each["content"] for each in model.asked[3].body["messages"][-2:]] == ["Two.", "Go on."]
+    assert "tools" not in model.requests[2].body or not model.requests[2].body["tools"]
+    assert [each["content"] for each in model.requests[3].body["messages"][-2:]] == ["Two.", "Go on."]
 
 
 def test_stored_responses(reckon):
@@ -175,7 +175,7 @@ def test_stored_responses(reckon):
         hidden = client.responses.create(model=MODEL, input="?", store=False)
         with pytest.raises(openai.NotFoundError):
             client.responses.retrieve(hidden.id)
-    assert [run["content"] for run in model.asked[2].body["messages"]][-1] == "A\n\nB"
+    assert [run["content"] for run in model.requests[2].body["messages"]][-1] == "A\n\nB"
 
 
 def test_containers(reckon):
@@ -221,7 +221,7 @@ def test_files_and_containers(reckon):
         response = client.responses.create(model=MODEL, input="?", include=OUTPUTS, tools=[
             {"type": "code_interpreter", "container": {"type": "auto", "file_ids": [sales.id, more.id]}}])
         assert response.output[0].outputs[0].logs.startswith("a,b\n1,2\n")
-        assert "- sales.csv\n- more.txt" in model.asked[0].body["messages"][0]["content"]
+        assert "- sales.csv\n- more.txt" in model.requests[0].body["messages"][0]["content"]
         container = client.containers.create(name="mine", file_ids=[sales.id])
         added = client.containers.files.create(container_id=container.id, file=("b.txt", b"hello"))
         assert (added.path, added.bytes, added.source) == ("/mnt/data/b.txt", 5, "user")
@@ -310,4 +310,4 @@ def test_disconnect_interrupts_the_run(reckon):
                     break
         eventually(lambda: 'reckon_agent_runs_total{stop="interrupted"} 1'
                    in server.ask("GET", "/metrics", prefix="").body.decode())
-        assert len(model.asked) == 1
+        assert len(model.requests) == 1

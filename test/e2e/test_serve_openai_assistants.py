@@ -63,7 +63,7 @@ def test_the_data_visualisation_sample(reckon, tmp_path):
                       image.image_file.file_id[:-1] + "9"):
             with pytest.raises(openai.NotFoundError):
                 client.files.content(wrong)
-    first = model.asked[0].body["messages"]
+    first = model.requests[0].body["messages"]
     assert "Be brief." in first[0]["content"] and "- revenue.csv (file-" in first[0]["content"]
     assert first[1]["content"].startswith("Create 3 data")
 
@@ -104,7 +104,7 @@ def test_the_last_messages_of_a_thread(reckon):
                 runs.create(thread.id, assistant_id=assistant.id, truncation_strategy=wrong)
 
     def sent(number):
-        return [each["content"] for each in model.asked[number].body["messages"] if each["role"] != "system"]
+        return [each["content"] for each in model.requests[number].body["messages"] if each["role"] != "system"]
 
     assert sent(0) == ["Three?"] and sent(2)[:2] == ["One?", "Two."] and sent(2)[-1] == "Five?"
     assert sent(3)[0] == "One?"
@@ -198,7 +198,7 @@ def test_functions_of_the_application(reckon, streams):
         client.beta.threads.messages.create(thread.id, role="user", content="Sure?")
         again = runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id)
         assert again.status == "completed"
-        sent = model.asked[3].body["messages"]
+        sent = model.requests[3].body["messages"]
         assert [each["role"] for each in sent] == ["system", "user", "assistant", "tool", "assistant", "tool",
                                                    "assistant", "tool", "assistant", "user"]
         assert [each["content"] for each in sent if each["role"] == "tool"][1:] == ["12 degrees", "5\n"]
@@ -215,7 +215,7 @@ def test_cancelled_and_removed(reckon):
         thread = client.beta.threads.create(messages=[{"role": "user", "content": "?"}])
         run = runs.create(thread_id=thread.id, assistant_id=assistant.id)
         assert run.status == "queued"
-        eventually(lambda: len(model.asked) == 2)
+        eventually(lambda: len(model.requests) == 2)
         assert runs.retrieve(run.id, thread_id=thread.id).status == "in_progress"
         with pytest.raises(openai.BadRequestError, match="goes on"):
             client.beta.threads.delete(thread.id)

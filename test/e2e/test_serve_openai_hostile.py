@@ -172,5 +172,5 @@ def test_invalid_tool_calls_of_a_provider(reckon):
         response = server.client().responses.create(model=MODEL, input="?", tools=[
             CODE, {"type": "shell", "environment": {"type": "container_auto"}}])
         assert response.output_text == "Fine." and [item.type for item in response.output] == ["message"]
-    results = [each["content"] for each in model.asked[1].body["messages"] if each["role"] == "tool"]
+    results = [each["content"] for each in model.requests[1].body["messages"] if each["role"] == "tool"]
     assert len(results) == 3 and all(each.startswith("Error: ") for each in results)

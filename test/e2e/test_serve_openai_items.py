@@ -60,12 +60,12 @@ def test_item_references(reckon):
         stored = client.conversations.items.list(third.conversation.id, order="asc").data
         assert [each.content[0].text for each in stored] == ["Who?", "Of talk."]
         client.responses.create(model=MODEL, conversation=third.conversation.id, input="So?")
-    sent = model.asked[2].body["messages"]
+    sent = model.requests[2].body["messages"]
     assert [each["role"] for each in sent] == ["system", "user", "assistant", "tool", "assistant", "user"]
     assert json.loads(sent[2]["tool_calls"][0]["function"]["arguments"]) == {"code": "x = 3\nprint(x)"}
     assert sent[3]["content"] == "3\n" and sent[4]["content"] == "Three."
-    assert "Ada" in sent_text(model.asked[3]) and "Three." in sent_text(model.asked[3])
-    assert sent_text(model.asked[4]).count("Who?") == 1
+    assert "Ada" in sent_text(model.requests[3]) and "Three." in sent_text(model.requests[3])
+    assert sent_text(model.requests[4]).count("Who?") == 1
 
 
 def sent_text(request):
@@ -87,7 +87,7 @@ def test_unknown_references(reckon):
             assert refused.value.type == "invalid_request_error" and "secret" not in str(refused.value)
         with pytest.raises(openai.BadRequestError, match="at most 500"):
             mine.responses.create(model=MODEL, input=[{"type": "item_reference", "id": stored}] * 501)
-        assert len(model.asked) == 2
+        assert len(model.requests) == 2
 
 
 # ---- encrypted reasoning -----------------------------------------------------------------------
@@ -107,11 +107,11 @@ def test_encrypted_reasoning_returns_to_its_model(reckon, protocol):
         client.responses.create(model=MODEL, input=again, tools=[CODE], store=False)
         # Another model gets nothing of it.
         client.responses.create(model="other-1", input=again, tools=[CODE], store=False)
-    back = json.dumps(model.asked[2].body)
+    back = json.dumps(model.requests[2].body)
     for mark in ("c2VjcmV0IHRob3VnaHRz",) if protocol == "responses" else ("c2lnbmVk", "aGlkZGVu"):
-        assert back.count(mark) == 2 and mark not in json.dumps(model.asked[3].body)
+        assert back.count(mark) == 2 and mark not in json.dumps(model.requests[3].body)
     if protocol == "responses":
-        kinds = [item["type"] for item in model.asked[2].body["input"]]
+        kinds = [item["type"] for item in model.requests[2].body["input"]]
         assert kinds == ["message", "reasoning", "message", "function_call", "function_call_output", "reasoning",
                          "message", "message"]
 
@@ -142,7 +142,7 @@ def test_foreign_reasoning_is_ignored(reckon, content):
             {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": content},
             {"role": "assistant", "content": "Once."}, {"role": "user", "content": "?"}])
         assert response.output_text == "Fine."
-    assert [item["type"] for item in model.asked[0].body["input"]] == ["message", "message"]
+    assert [item["type"] for item in model.requests[0].body["input"]] == ["message", "message"]
 
 
 # ---- files and images --------------------------------------------------------------------------
@@ -160,9 +160,9 @@ def test_files_by_their_ids(reckon):
                                          {"type": "input_file", "file_id": table.id}]}])
         assert response.output[0].outputs[0].logs == "a\n1\n\n"
         client.responses.create(model=MODEL, conversation=conversation.id, input="And now?")
-        for request in (model.asked[0], model.asked[2]):
+        for request in (model.requests[0], model.requests[2]):
             assert f"data:image/png;base64,{PNG}" in json.dumps(request.body)
-        assert "a.csv" in sent_text(model.asked[0])
+        assert "a.csv" in sent_text(model.requests[0])
         client.files.delete(image.id)
         for part, status, words in (({"type": "input_image", "file_id": image.id}, 404, "."),
                                     ({"type": "input_image", "file_id": table.id}, 400, "not an image"),
@@ -192,7 +192,7 @@ def test_images_in_a_thread(reckon):
         client.beta.threads.messages.create(thread.id, role="user", content=[
             {"type": "image_url", "image_url": {"url": url, "detail": "low"}}])
         client.beta.threads.runs.create_and_poll(thread_id=thread.id, assistant_id=assistant.id)
-        first, second = (json.dumps(request.body) for request in model.asked)
+        first, second = (json.dumps(request.body) for request in model.requests)
         assert f"data:image/png;base64,{PNG}" in first and url not in first
         assert f"data:image/png;base64,{PNG}" in second and url in second
         other = server.client(api_key=server.newcomer("o", SCOPES)[1])

@@ -106,7 +106,7 @@ def test_cancelled(reckon):
         ended = client.responses.cancel(begun.id)
         assert ended.status == "cancelled" and ended.output_text == "Wait." and ended.error is None
         assert client.responses.cancel(begun.id) == ended == client.responses.retrieve(begun.id)
-        assert len(model.asked) == 1
+        assert len(model.requests) == 1
         whole = client.responses.create(model=MODEL, input="?")
         with pytest.raises(openai.BadRequestError, match="synchronous"):
             client.responses.cancel(whole.id)
@@ -142,7 +142,7 @@ def test_conversations(reckon):
                                          conversation={"id": conversation.id}, include=OUTPUTS)
         assert second.output[0].outputs[0].logs == "6\n"
         assert second.output[0].container_id == first.output[0].container_id
-        sent = model.asked[2].body["messages"]
+        sent = model.requests[2].body["messages"]
         assert [each["role"] for each in sent] == ["system", "user", "assistant", "tool", "assistant", "user"]
         assert sent[1]["content"] == "My name is Ada.\n\nCount." and sent[3]["content"] == "5\n"
         items = list(client.conversations.items.list(conversation.id, order="asc", limit=2))
@@ -177,7 +177,7 @@ def test_functions_in_a_conversation(reckon):
         last = client.responses.create(model=MODEL, tools=[WEATHER], conversation=conversation.id, input=[
             {"type": "function_call_output", "call_id": "call_1", "output": "12 degrees"}])
         assert last.output_text == "Warm."
-    assert [each["role"] for each in model.asked[1].body["messages"]] == ["user", "assistant", "tool"]
+    assert [each["role"] for each in model.requests[1].body["messages"]] == ["user", "assistant", "tool"]
 
 
 class City(pydantic.BaseModel):
@@ -196,13 +196,13 @@ def test_structured_output(reckon):
         first = client.responses.create(model=MODEL, input="Bern?", tools=[CODE], text={"format": {
             "type": "json_schema", "name": "City", "strict": True, "schema": City.model_json_schema()}})
         assert City.model_validate_json(first.output[-1].content[0].text).people == 134000
-        wanted = model.asked[0].body["response_format"]
+        wanted = model.requests[0].body["response_format"]
         assert (wanted["type"], wanted["json_schema"]["name"], wanted["json_schema"]["strict"]) == ("json_schema", "City", True)
         assert wanted["json_schema"]["schema"]["required"] == ["name", "people"]
         # Output that does not match the schema is never shown: the model is asked again.
         parsed = client.responses.parse(model=MODEL, input="Bern?", text_format=City)
         assert parsed.output_parsed == City(name="Bern", people=134000)
-        assert 'has no "people"' in model.asked[3].body["messages"][-1]["content"]
+        assert 'has no "people"' in model.requests[3].body["messages"][-1]["content"]
         with client.responses.stream(model=MODEL, input="Bern?", text_format=City) as stream:
             assert stream.until_done().get_final_response().output_parsed.name == "Bern"
         chat = client.chat.completions.parse(model=MODEL, messages=[{"role": "user", "content": "Bern?"}],

@@ -41,9 +41,9 @@ def test_commands(reckon):
         assert files.content.retrieve(citation.file_id, container_id=citation.container_id).read() == b"made\n"
         # The stored response has the same items.
         assert client.responses.retrieve(response.id).output == response.output
-    tool, reading = [each["function"] for each in model.asked[0].body["tools"]]
+    tool, reading = [each["function"] for each in model.requests[0].body["tools"]]
     assert tool["name"] == "shell" and tool["parameters"]["required"] == ["commands"] and reading["name"] == "read_output"
-    result = model.asked[1].body["messages"][-1]
+    result = model.requests[1].body["messages"][-1]
     assert result["role"] == "tool" and result["tool_call_id"] == "call_1"
     assert "$ cd /tmp" in result["content"] and "out\n" in result["content"] and "err\n" in result["content"]
     assert "exit" in result["content"].lower() and "3" in result["content"]
@@ -85,7 +85,7 @@ def test_limits_of_a_call(reckon):
         assert response.output[0].action.timeout_ms == 1500
         assert cut.max_output_length == 5 == response.output[2].action.max_output_length
         assert [(each.stdout, each.stderr) for each in cut.output] == [("äöüäö", ""), ("ab", "cde")]
-        assert len(model.asked[2].body["messages"][-1]["content"]) < 1000
+        assert len(model.requests[2].body["messages"][-1]["content"]) < 1000
 
 
 def test_shell_with_code_and_functions(reckon):
@@ -106,12 +106,12 @@ def test_shell_with_code_and_functions(reckon):
         third = client.responses.create(model=MODEL, previous_response_id=second.id, tools=[SHELL], input="k?",
                                         tool_choice={"type": "shell"})
         assert third.output[1].output[0].stdout == "9\n" and third.output[0].environment.container_id == container
-    system = model.asked[0].body["messages"][0]["content"]
+    system = model.requests[0].body["messages"][0]["content"]
     assert "`python`" in system and "`shell`" in system
-    assert [each["function"]["name"] for each in model.asked[0].body["tools"]] == [
+    assert [each["function"]["name"] for each in model.requests[0].body["tools"]] == [
         "python", "read_output", "shell", "get_weather"]
-    assert [each["function"]["name"] for each in model.asked[2].body["tools"]] == ["shell", "read_output"]
-    assert model.asked[2].body["tool_choice"]["function"]["name"] == "shell"
+    assert [each["function"]["name"] for each in model.requests[2].body["tools"]] == ["shell", "read_output"]
+    assert model.requests[2].body["tool_choice"]["function"]["name"] == "shell"
 
 
 def test_history_that_the_client_stores(reckon):
@@ -123,7 +123,7 @@ def test_history_that_the_client_stores(reckon):
         again = question + [item.to_dict() for item in first.output] + [{"role": "user", "content": "v?"}]
         second = client.responses.create(model=MODEL, input=again, tools=[SHELL], store=False)
         assert second.output[1].output[0].stdout == "1\n"
-    sent = model.asked[2].body["messages"]
+    sent = model.requests[2].body["messages"]
     assert [each["role"] for each in sent] == ["system", "user", "assistant", "tool", "assistant", "user"]
     assert json.loads(sent[2]["tool_calls"][0]["function"]["arguments"])["commands"] == ["v=1; false"]
     assert sent[3]["content"] == "[exit status 1]"
@@ -200,7 +200,7 @@ def test_a_shell_of_the_application(reckon, environment):
             {"type": "shell_call_output", "call_id": "call_1", "output": [
                 {"stdout": "nothing", "stderr": "", "outcome": {"type": "timeout"}}]}])
         assert last.output_text == "Empty."
-    assert model.asked[1].body["messages"][-1]["content"] == "nothing\n[timed out]"
+    assert model.requests[1].body["messages"][-1]["content"] == "nothing\n[timed out]"
 
 
 def test_calls_that_cannot_be_run(reckon):
@@ -211,7 +211,7 @@ def test_calls_that_cannot_be_run(reckon):
         response = server.client().responses.create(model=MODEL, input="?", tools=[SHELL])
     assert types(response) == ["shell_call", "shell_call_output"] * 2 + ["message"]
     assert [response.output[i].output[0].stdout for i in (1, 3)] == ["as text\n", "nested\n"]
-    results = [each["content"] for each in model.asked[1].body["messages"] if each["role"] == "tool"]
+    results = [each["content"] for each in model.requests[1].body["messages"] if each["role"] == "tool"]
     assert [each.startswith("Error: ") for each in results] == [True, True, False, True, True, False]
 
 
@@ -230,7 +230,7 @@ def test_refused(reckon, tools, words):
         with pytest.raises(openai.BadRequestError, match=words) as refused:
             server.client().responses.create(model=MODEL, input="?", tools=tools)
         assert refused.value.type == "invalid_request_error"
-        assert not model.asked
+        assert not model.requests
 
 
 def test_a_deleted_container(reckon):
@@ -242,7 +242,7 @@ def test_a_deleted_container(reckon):
             with pytest.raises(openai.NotFoundError):
                 client.responses.create(model=MODEL, input="?", tools=[
                     {"type": "shell", "environment": {"type": "container_reference", "container_id": container}}])
-        assert not model.asked
+        assert not model.requests
 
 
 def test_disconnect_ends_the_command(reckon):

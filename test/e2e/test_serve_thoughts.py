@@ -61,7 +61,7 @@ def test_anthropic(reckon, streams, protocol, wanted, unwanted):
         for block in changed:
             if "thinking" in block["type"]:
                 block["signature" if block["type"] == "thinking" else "data"] = "bm9uZQ=="
-    conversation = sent(model.asked[2])
+    conversation = sent(model.requests[2])
     assert all(words in conversation for words in wanted), conversation
     assert unwanted is None or unwanted not in conversation
 
@@ -82,7 +82,7 @@ def test_gemini(reckon, streams, protocol, wanted):
         assert "As I said." in "".join(text for text in texts if text)
         signed = [part for content in chat.get_history() for part in content.parts if part.thought_signature]
         assert signed
-    assert wanted in sent(model.asked[2])
+    assert wanted in sent(model.requests[2])
 
 
 def test_invented_signatures_are_left_out(reckon):
@@ -99,4 +99,4 @@ def test_invented_signatures_are_left_out(reckon):
             {"role": "user", "content": "Hello."}, {"role": "assistant", "content": content},
             {"role": "user", "content": "?"}])
     assert answer.content[0].text == "Well."
-    assert "planted" not in sent(model.asked[0]) and '"thinking"' not in sent(model.asked[0])
+    assert "planted" not in sent(model.requests[0]) and '"thinking"' not in sent(model.requests[0])

@@ -308,7 +308,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         model = self.server.model
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         protocol = protocol_of(self.path.partition("?")[0])
-        model.asked.append(Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, body,
+        model.requests.append(Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, body,
                                  protocol))
         reply = model.next_reply(body)
         if reply is None or protocol is None:
@@ -321,7 +321,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         model = self.server.model
-        model.asked.append(Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, {},
+        model.requests.append(Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, {},
                                  "list"))
         status, kind, body = model.listing(self.path)
         try:
@@ -364,7 +364,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class ModelServer:
-    """Replies with `script`; `asked` lists the received requests.
+    """Replies with `script`; `requests` lists the received requests.
 
     A script may also be a function from the body of a request to a reply.
     """
@@ -372,7 +372,7 @@ class ModelServer:
     def __init__(self, *script, models=("m",), port=0):
         self.script = list(script)
         self.models = models  # names; or a function of the path that returns status, type and pieces of the body
-        self.asked = []
+        self.requests = []
         self.hung_up = 0
         self.encrypted = False
         self.lock = threading.Lock()

@@ -97,13 +97,13 @@ class Resolver:
         if safe.built_in(cls, (type,)):
             return self._unbound(value, name)
         if not safe.is_own(cls):
-            return self._asked(lambda: getattr(value, name))
+            return self._evaluate(lambda: getattr(value, name))
         held = dict(safe.members(value))
         if name in held:
             return Found(held[name])
         return self._of_class(cls, name, value)
 
-    def _asked(self, function):
+    def _evaluate(self, function):
         gone = object()
         got = self.deadline.run(function, gone)
         if got is gone:
@@ -115,12 +115,12 @@ class Resolver:
             return Found(module.__dict__[name])
         file = module.__dict__.get("__file__")
         if _type(file) is str and file.startswith(("/usr/", "/opt/", sys.prefix)):
-            return self._asked(lambda: getattr(module, name))  # a module that is loaded lazily
+            return self._evaluate(lambda: getattr(module, name))  # a module that is loaded lazily
         raise Unknown
 
     def _unbound(self, cls, name):
         if not safe.is_own(cls) and _type(cls) is _type:
-            return self._asked(lambda: getattr(cls, name))
+            return self._evaluate(lambda: getattr(cls, name))
         return self._of_class(cls, name)
 
     def _of_class(self, cls, name, value=None):
@@ -156,7 +156,7 @@ class Resolver:
         else:
             raise Unknown
         if cls in (dict, list, tuple, str, bytes) or self.is_frame(found):
-            return self._asked(lambda: cls.__getitem__(value, index))
+            return self._evaluate(lambda: cls.__getitem__(value, index))
         raise Unknown
 
     @staticmethod

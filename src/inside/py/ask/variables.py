@@ -149,7 +149,7 @@ def users():
 
 _NAMES_MAX = 50  # in one DONE
 _LOOK_MAX = 400
-_told = {}
+_reported = {}
 _mark = None  # the newest name at the last check: a dict keeps insertion order
 
 
@@ -162,16 +162,16 @@ def tell_names():
     for steps, name in enumerate(reversed(names)):
         if name is _mark or steps == _LOOK_MAX or len(fresh) == _NAMES_MAX:
             break
-        if _type(name) is str and name not in _told and kind_of(name, names[name]):
+        if _type(name) is str and name not in _reported and kind_of(name, names[name]):
             fresh.append(name)
     _mark = next(reversed(names), None)
-    for name in [name for name in _told if name not in names][:_NAMES_MAX]:
-        del _told[name]
+    for name in [name for name in _reported if name not in names][:_NAMES_MAX]:
+        del _reported[name]
         wire.name(name, True)
     for name in reversed(fresh):
-        if len(_told) == 2 * _NAMES_MAX:
-            del _told[next(iter(_told))]
-        _told[name] = None
+        if len(_reported) == 2 * _NAMES_MAX:
+            del _reported[next(iter(_reported))]
+        _reported[name] = None
         wire.name(name, False)
 
 

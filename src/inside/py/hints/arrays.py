@@ -20,13 +20,13 @@ def _shape(value):
 
 def shapes(facts, nodes):
     """(text, shape, value) of each expression with a known shape."""
-    told = []
+    sizes = []
     for node in nodes:
         known, value = facts.try_value(node)
         shape = _shape(value) if known else None
         if shape is not None:
-            told.append((facts.text_of(node, 40), shape, value))
-    return told
+            sizes.append((facts.text_of(node, 40), shape, value))
+    return sizes
 
 
 def _operands(facts):
@@ -82,34 +82,34 @@ def _fits(facts, a, first, b, second):
     r"Matrix size mismatch",
 )
 def _broadcast(facts, match):
-    told = shapes(facts, _operands(facts))
-    if not told:
-        told = [
+    sizes = shapes(facts, _operands(facts))
+    if not sizes:
+        sizes = [
             (text, _shape(value), value)
             for text, value in facts.receivers()
             if text and _shape(value) is not None
         ]
-        told = told[:4]
-    if not told:
+        sizes = sizes[:4]
+    if not sizes:
         yield from _lengths(facts)
         return
-    line = ", ".join(f"{text} has the shape {shape}" for text, shape, _ in told[:4])
-    if len(told) == 2:
-        (a, first, _), (b, second, _) = told
+    line = ", ".join(f"{text} has the shape {shape}" for text, shape, _ in sizes[:4])
+    if len(sizes) == 2:
+        (a, first, _), (b, second, _) = sizes
         code = hints_fixes.fitting(facts, _fits(facts, a, first, b, second))
         line += f"; {code} fits" if code else ""
     yield line
 
 
 def _lengths(facts):
-    told = []
+    sizes = []
     for node in facts.nodes(ast.Call)[:1]:
         for argument in node.args:
             known, value = facts.try_value(argument)
             if known and case.sized(value) and _type(value) is not str:
-                told.append(f"{facts.text_of(argument, 40)} has {len(value)} items")
-    if len(told) > 1:
-        yield ", ".join(told)
+                sizes.append(f"{facts.text_of(argument, 40)} has {len(value)} items")
+    if len(sizes) > 1:
+        yield ", ".join(sizes)
 
 
 @hints.on("ValueError", says=r"cannot reshape array of size (\d+) into shape \(?([\d, -]+)\)?")
@@ -202,11 +202,11 @@ def _read_only(facts, match):
 )
 def _array_index(facts, match):
     for node in facts.nodes(ast.Subscript, within=facts.statement):
-        told = shapes(facts, [node.value, node.slice])
-        if len(told) == 2:
-            yield ", ".join(f"{text} has the shape {shape}" for text, shape, _ in told)
-            if told[1][2].dtype.kind == "f":
-                yield f"{told[1][0]} holds floats: {told[1][0]}.astype(int)"
+        sizes = shapes(facts, [node.value, node.slice])
+        if len(sizes) == 2:
+            yield ", ".join(f"{text} has the shape {shape}" for text, shape, _ in sizes)
+            if sizes[1][2].dtype.kind == "f":
+                yield f"{sizes[1][0]} holds floats: {sizes[1][0]}.astype(int)"
             return
         known, value = facts.try_value(node.slice)
         if not known and isinstance(node.slice, ast.BinOp) and isinstance(node.slice.op, ast.Div):
@@ -228,20 +228,20 @@ def _array_index(facts, match):
 
 @hints.on("LinAlgError")
 def _linear(facts):
-    told = shapes(facts, _operands(facts))
+    sizes = shapes(facts, _operands(facts))
     if "Singular" in facts.value:
         yield (
             "the matrix has no inverse (rows or columns depend on each other): np.linalg.lstsq or"
             " np.linalg.pinv solve what can be solved"
         )
-    elif told:
-        yield ", ".join(f"{text} has the shape {shape}" for text, shape, _ in told[:3])
+    elif sizes:
+        yield ", ".join(f"{text} has the shape {shape}" for text, shape, _ in sizes[:3])
 
 
 @hints.on("AxisError", says=r"axis (-?\d+) is out of bounds for array of dimension (\d+)")
 def _axis(facts, match):
-    told = shapes(facts, _operands(facts))
-    line = ", ".join(f"{text} has the shape {shape}" for text, shape, _ in told[:2])
+    sizes = shapes(facts, _operands(facts))
+    line = ", ".join(f"{text} has the shape {shape}" for text, shape, _ in sizes[:2])
     yield (
         f"{line + ': ' if line else ''}it has {match[2]} ax{'is' if match[2] == '1' else 'es'},"
         " numbered from 0"

@@ -121,8 +121,8 @@ def _no_arguments(facts, match):
     if "keyword" in match[0]:
         if node is not None and node.keywords:
             given = [*node.args, *(k.value for k in node.keywords)]
-            told = ", ".join(facts.text_of(each, 40) for each in given)
-            yield f"it takes its arguments without names: {facts.text_of(node.func, 40)}({told})"
+            texts = ", ".join(facts.text_of(each, 40) for each in given)
+            yield f"it takes its arguments without names: {facts.text_of(node.func, 40)}({texts})"
         return
     if function is not None and brief.is_a(function, type):
         name = brief.class_name(function)

@@ -93,10 +93,10 @@ def _conditions(facts):
     says=r"[Tt]ruth value of (?:a|an) (\w+) (?:with more than one element )?is ambiguous",
 )
 def _truth(facts, match):
-    told = list(_conditions(facts))
-    yield from told
+    conditions = list(_conditions(facts))
+    yield from conditions
     statement = facts.statement
-    for node in facts.nodes(ast.Compare, within=statement) if not told else ():
+    for node in facts.nodes(ast.Compare, within=statement) if not conditions else ():
         if isinstance(node.ops[0], (ast.In, ast.NotIn)):
             known, value = facts.try_value(node.comparators[0])
             if known and brief.exact(value, list, tuple):
@@ -107,7 +107,7 @@ def _truth(facts, match):
                 return
     test = getattr(statement, "test", None) or facts.node
     text = facts.text_of(test, 60) if test is not None else ""
-    if not told and (not text or trial.runs(facts, f"({text}).any()")):
+    if not conditions and (not text or trial.runs(facts, f"({text}).any()")):
         yield (
             f"{text or 'the condition'} is many values (a {match[1]}): ({text or '…'}).any() or"
             " .all() makes one of them; np.where(condition, a, b) chooses item by item"
@@ -204,8 +204,8 @@ def _numeric_only(facts, match):
             return  # nothing would be left of the table
         if trial.runs(facts, code):
             facts.is_fixed = True
-            told = f"columns that are not numbers: {hints.listing(names, 200)}; " if names else ""
-            yield f"{told}{code} leaves them out" if told else f"{code} leaves texts out"
+            columns = f"columns that are not numbers: {hints.listing(names, 200)}; " if names else ""
+            yield f"{columns}{code} leaves them out" if columns else f"{code} leaves texts out"
             return
 
 

@@ -45,13 +45,13 @@ def _dict_lengths(facts, match):
             else:
                 known, value = facts.try_value(argument)
                 pairs = list(value.items())[:50] if known and _type(value) is dict else []
-            told = [
+            parts = [
                 f"{brief.brief(k, 30)} has {len(v)}"
                 for k, v in pairs
                 if case.sized(v) and _type(v) is not str
             ]
-            if told:
-                yield "items: " + ", ".join(told)
+            if parts:
+                yield "items: " + ", ".join(parts)
                 return
 
 
@@ -85,12 +85,12 @@ def _merge_types(facts, match):
 
 @hints.on("MergeError")
 def _merge(facts):
-    told = [
+    parts = [
         f"{_shown(facts, text, value)} has {hints.listing(brief.labels(value.columns), 150)}"
         for text, value in facts.tables()[:2]
     ]
-    if "No common columns" in facts.value and told:
-        yield "; ".join(told) + ": name the keys with left_on= and right_on="
+    if "No common columns" in facts.value and parts:
+        yield "; ".join(parts) + ": name the keys with left_on= and right_on="
 
 
 @hints.on("ValueError", says=r"columns overlap but no suffix specified: (.*)")
@@ -326,13 +326,13 @@ def _insert(facts, match):
 
 @hints.on("ValueError", says=r"Can only compare identically-labeled")
 def _compare(facts, match):
-    told = hints_arrays.shapes(
+    parts = hints_arrays.shapes(
         facts,
         [facts.node.left, *facts.node.comparators] if isinstance(facts.node, ast.Compare) else [],
     )
     yield (
-        "; ".join(f"{text} has the shape {shape}" for text, shape, _ in told)
-        + (": " if told else "")
+        "; ".join(f"{text} has the shape {shape}" for text, shape, _ in parts)
+        + (": " if parts else "")
         + "compare .values of both, or .equals(), or merge them first"
     )
 
@@ -365,11 +365,11 @@ def _nan(facts, match):
     for text, value in facts.receivers():
         if brief.is_frame(value) and value.shape[0] * value.shape[1] < 5_000_000:
             counts = value.isna().sum()
-            told = [f"{brief.brief(name, 40)} {int(n)}" for name, n in counts.items() if int(n)]
-            if told:
+            parts = [f"{brief.brief(name, 40)} {int(n)}" for name, n in counts.items() if int(n)]
+            if parts:
                 yield (
                     f"missing values in {_shown(facts, text, value)} ({value.shape[0]} rows):"
-                    f" {', '.join(told[:12])}"
+                    f" {', '.join(parts[:12])}"
                 )
                 break
         elif brief.is_series(value) and match[1] == "y" and int(value.isna().sum()):
@@ -392,10 +392,10 @@ def _samples(facts, match):
         for call in facts.nodes(ast.Call)[:1]
         for n in [*call.args, *(k.value for k in call.keywords)]
     ]
-    told = hints_arrays.shapes(facts, nodes)
-    if told:
+    parts = hints_arrays.shapes(facts, nodes)
+    if parts:
         yield (
-            ", ".join(f"{text} has {shape[0]} rows" for text, shape, _ in told)
+            ", ".join(f"{text} has {shape[0]} rows" for text, shape, _ in parts)
             + ": both must come from the same rows"
         )
 
@@ -513,13 +513,13 @@ def _stratify(facts, match):
     "ValueError", says=r"x and y must have same first dimension|x and y must be the same size"
 )
 def _plot_lengths(facts, match):
-    told = []
+    parts = []
     for node in [n for call in facts.nodes(ast.Call)[:1] for n in call.args[:2]]:
         known, value = facts.try_value(node)
         if known and case.sized(value):
-            told.append(f"{facts.text_of(node, 50)} has {len(value)} values")
-    if len(told) == 2:
-        yield ", ".join(told)
+            parts.append(f"{facts.text_of(node, 50)} has {len(value)} values")
+    if len(parts) == 2:
+        yield ", ".join(parts)
 
 
 @hints.on("OSError", says=r"'([^']*)' is not a valid package style|not a valid package style")

@@ -42,14 +42,14 @@ def _of(function, pattern, facts):
     """The hints of one function: all that it yields before it fails."""
     found = []
     if pattern is None:
-        told = function(facts)
+        texts = function(facts)
     else:
         match = pattern.search(facts.value[:8000])
         if match is None:
             return found
-        told = function(facts, match)
+        texts = function(facts, match)
     try:
-        for text in told or ():
+        for text in texts or ():
             found.append(_clip(text))
             if len(found) == HINTS_MAX:
                 break
@@ -67,7 +67,7 @@ def collect(facts):
             for pattern, function in _table.get(brief.class_name(base), ()):
                 facts.check_time()
                 try:
-                    told = _of(function, pattern, facts)
+                    texts = _of(function, pattern, facts)
                 except (case.TooLate, MemoryError):
                     raise
                 except Exception:
@@ -75,7 +75,7 @@ def collect(facts):
                 # Drop hints about the call into which a magic was translated.
                 found += [
                     text
-                    for text in told
+                    for text in texts
                     if text and text not in found and "__reckon_" not in text
                 ]
                 if len(found) >= HINTS_MAX:

@@ -4,7 +4,7 @@ import ast
 import types
 
 from _reckon import brief, hints, hints_names
-from _reckon.hints_types import said
+from _reckon.hints_types import describe
 
 _type = type
 
@@ -127,7 +127,7 @@ def _not_iterable(facts, match):
 )
 def _not_container(facts, match):
     for node in facts.nodes(ast.Compare, within=facts.statement):
-        yield f"in: {said(facts, node.comparators[0], 80)} holds nothing to look in"
+        yield f"in: {describe(facts, node.comparators[0], 80)} holds nothing to look in"
         return
 
 
@@ -143,7 +143,7 @@ def _no_len(facts, match):
                 yield from hints_names.why_none(facts, node.args[0])
             elif match[1] in ("int", "float"):
                 yield (
-                    f"{said(facts, node.args[0])} is one number: len(str({text})) counts its digits"
+                    f"{describe(facts, node.args[0])} is one number: len(str({text})) counts its digits"
                 )
             elif known:
                 yield f"{text} is {brief.typed(value, 80)}"
@@ -184,11 +184,11 @@ def _indices(facts, match):
             yield f"{text} is a {brief.type_name(value)}: {text}[i][j], or np.array({text})[i, j]"
         elif match[2] == "float":
             yield (
-                f"{said(facts, node.slice)} is a float: int({key}), or // in place of / where it is"
+                f"{describe(facts, node.slice)} is a float: int({key}), or // in place of / where it is"
                 " computed"
             )
         else:
-            yield f"{text} is a {brief.type_name(value)} and {said(facts, node.slice)} is not an int"
+            yield f"{text} is a {brief.type_name(value)} and {describe(facts, node.slice)} is not an int"
         return
     for node in facts.nodes(ast.Subscript, within=facts.statement):
         if match[1] == "string":

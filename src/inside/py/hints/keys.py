@@ -290,9 +290,9 @@ def _index(facts):
         or "out-of-bounds" in facts.value
         or "out of bounds" in facts.value
     ):
-        told = list(_of_positions(facts))
-        if told:
-            yield from told
+        position_hints = list(_of_positions(facts))
+        if position_hints:
+            yield from position_hints
             return
     for node in facts.nodes(ast.Subscript, within=facts.statement):
         known, value = facts.try_value(node.value)

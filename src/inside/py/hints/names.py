@@ -435,13 +435,13 @@ def _module(facts):
     if _type(name) is not str or not name:
         return
     top, _, rest = name.partition(".")
-    told = hints_tables.MODULES.get(name) or (
+    entry = hints_tables.MODULES.get(name) or (
         hints_tables.MODULES.get(top) if not case.is_installed(top) else None
     )
     other = hints_tables.IMPORT_NAMES.get(top)
-    if told is not None:
-        if told[0] is None or case.is_installed(told[0]):
-            yield told[1]
+    if entry is not None:
+        if entry[0] is None or case.is_installed(entry[0]):
+            yield entry[1]
     elif other is not None and case.is_installed(other.partition(".")[0]):
         yield f"the module is called {other}: import {other}"
     elif rest and case.is_installed(top):

@@ -292,10 +292,10 @@ def _chain(error, text):
         if other is None or (cause is None and _suppressed(error)) or id(other) in seen:
             break
         seen.add(id(other))
-        said = brief.one_line(pretty.describe(other, 300), 300)
-        if said not in known:
-            lines.append(f"{word} {said}{_origin(other)}")
-        known.add(said)
+        description = brief.one_line(pretty.describe(other, 300), 300)
+        if description not in known:
+            lines.append(f"{word} {description}{_origin(other)}")
+        known.add(description)
         error = other
     return lines
 

@@ -64,13 +64,13 @@ def _bytes_of(value):
 def _memory(facts):
     limit = memory_limit()
     wanted = re.search(r"Unable to allocate ([\d.]+ \w+)", facts.value)
-    told = []
+    parts = []
     if wanted:
-        told.append(f"{wanted[1]} were asked for at once")
+        parts.append(f"{wanted[1]} were asked for at once")
     if limit is not None:
-        told.append(f"a session may have {brief.size_text(limit)}")
-    if told:
-        yield ", and ".join(told)
+        parts.append(f"a session may have {brief.size_text(limit)}")
+    if parts:
+        yield ", and ".join(parts)
     sizes = {}
     for names in [facts.user.globals(), facts.user.locals()] if facts.user is not None else []:
         for name, value in list(names.items())[:2000]:
@@ -100,11 +100,11 @@ def _recursion(facts):
         counts[place.function] = counts.get(place.function, 0) + 1
     often = [f"{name}()" for name, count in counts.items() if count > 20][:3]
     if often:
-        kept = {
+        last_places = {
             p.function: p for p in facts.places[-300:] if p.is_users and f"{p.function}()" in often
         }
         same = ""
-        for name, place in kept.items():
+        for name, place in last_places.items():
             count = place.code.co_argcount
             given = {n: place.locals().get(n) for n in place.code.co_varnames[:count]}
             if given:
@@ -271,11 +271,11 @@ def _sqlite(facts, match):
         found = hints.near(wanted, columns)
         if found or len(tables) == 1 or table == match[3]:
             yield f"{table} has the columns {hints.listing(columns, 250)}"
-    asked = [value for _, value in facts.receivers() if brief.exact(value, str)]
+    texts = [value for _, value in facts.receivers() if brief.exact(value, str)]
     for node in facts.nodes(ast.Constant):
-        asked += [node.value] if brief.exact(node.value, str) else []
+        texts += [node.value] if brief.exact(node.value, str) else []
     if match[2] and any(
-        re.search(rf'"{re.escape(wanted)}"|[=<>]\s*{re.escape(wanted)}\b', text) for text in asked
+        re.search(rf'"{re.escape(wanted)}"|[=<>]\s*{re.escape(wanted)}\b', text) for text in texts
     ):
         yield (
             "a text in SQL has single quotes: 'x', not \"x\" or x; or give it as a parameter:"

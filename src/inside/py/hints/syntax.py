@@ -232,8 +232,8 @@ def _syntax(facts):
     message = facts.error.msg if _type(facts.error.msg) is str else ""
     text = line.strip()
     yield from _characters(line, message)
-    told = list(_other_languages(line, lines, number))
-    yield from told
+    language_hints = list(_other_languages(line, lines, number))
+    yield from language_hints
     yield from _opener(message, lines)
     if (
         "f-string" in message
@@ -301,7 +301,7 @@ def _syntax(facts):
         or "non-default argument follows default" in message
     ):
         yield "parameters with a default come last"
-    elif message == "invalid syntax" and not told:
+    elif message == "invalid syntax" and not language_hints:
         yield from _line_before(lines, number)
 
 

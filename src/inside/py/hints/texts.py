@@ -220,14 +220,14 @@ def _decode(facts):
     path = hints_files.path_given(facts)
     head = hints_files.head_of(path) if path else b""
     if head:
-        told = guess(head, False)
-        if told:
-            yield f"{brief.one_line(path, 100)} {told}"
+        description = guess(head, False)
+        if description:
+            yield f"{brief.one_line(path, 100)} {description}"
             return
     if _type(data) is bytes:
-        told = guess(data[max(start - 2000, 0) if start > 2000 else 0 : start + 2000], False)
-        if told:
-            yield f"the text {told}" if not path else f"{brief.one_line(path, 100)} {told}"
+        description = guess(data[max(start - 2000, 0) if start > 2000 else 0 : start + 2000], False)
+        if description:
+            yield f"the text {description}" if not path else f"{brief.one_line(path, 100)} {description}"
 
 
 @hints.on("UnicodeEncodeError")

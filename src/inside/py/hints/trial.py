@@ -53,7 +53,7 @@ def _is_harmless(tree):
     return True
 
 
-def _confine(told):
+def _confine(result_fd):
     """In the child: drops everything that belongs to the kernel, except the pipe."""
     for number in (signal.SIGINT, signal.SIGALRM, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)
@@ -62,7 +62,7 @@ def _confine(told):
         _write(own, b"1000")
     except OSError:
         pass
-    os.dup2(told, 3, inheritable=False)
+    os.dup2(result_fd, 3, inheritable=False)
     _closerange(4, 65536)
     null = _open("/dev/null", os.O_RDWR)
     for number in range(3):
@@ -77,11 +77,11 @@ def _confine(told):
     _add_hook(_guard)
 
 
-def _child(told, tree, place):
+def _child(result_fd, tree, place):
     answer = b"0"
     try:
         gc.disable()
-        _confine(told)
+        _confine(result_fd)
         warnings.simplefilter("ignore")
         names = {**place.locals()}
         _eval(_compile(tree, "<trial>", "eval"), place.globals(), names)
@@ -95,21 +95,21 @@ def _child(told, tree, place):
 
 
 def _run(tree, place, seconds):
-    ours, told = _pipe()
+    ours, result_fd = _pipe()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             child = _fork()
         if child == 0:
             try:
-                _child(told, tree, place)
+                _child(result_fd, tree, place)
             finally:
                 _exit(0)
     except BaseException:
         _close(ours)
-        _close(told)
+        _close(result_fd)
         raise
-    _close(told)
+    _close(result_fd)
     try:
         ready, _, _ = _select([ours], [], [], seconds)
         return bool(ready) and _read(ours, 1) == b"1"

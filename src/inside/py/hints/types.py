@@ -21,7 +21,7 @@ _OPERATORS = {
 }
 
 
-def said(facts, node, limit=60):
+def describe(facts, node, limit=60):
     """'price (str '12')' for an operand with a known value, 'f(x)' for another."""
     text = facts.text_of(node, 50)
     known, value = facts.try_value(node)
@@ -124,8 +124,8 @@ def _operands(facts, match):
     known_right, right = facts.try_value(second)
     texts = facts.text_of(first, 40), facts.text_of(second, 40)
     line = (
-        f"{said(facts, first)} {operator if operator != '<' else 'is compared with'}"
-        f" {said(facts, second)}"
+        f"{describe(facts, first)} {operator if operator != '<' else 'is compared with'}"
+        f" {describe(facts, second)}"
     )
     if known_left and known_right:
         advice = _advice(operator, left, right, texts)
@@ -226,12 +226,12 @@ def _scalar(facts, match):
         text, called = facts.text_of(node.args[0], 40), facts.text_of(node.func, 30)
         there, value = facts.try_value(node.args[0])
         if called.startswith("math.") and known and there and _type(value) is str:
-            yield f"{said(facts, node.args[0])} is a text" + (
+            yield f"{describe(facts, node.args[0])} is a text" + (
                 f": {called}(float({text}))" if is_number(value) else ""
             )
         elif called.startswith("math.") and known:
             yield (
-                f"{called}() takes one number, {said(facts, node.args[0])} is many:"
+                f"{called}() takes one number, {describe(facts, node.args[0])} is many:"
                 f" np.{called[5:]}({text})"
             )
         elif (
@@ -373,7 +373,7 @@ def _zones(facts, match):
     node = _operation(facts)
     if node is not None:
         first, second, _ = _sides(node)
-        yield f"{said(facts, first)} and {said(facts, second)}"
+        yield f"{describe(facts, first)} and {describe(facts, second)}"
 
 
 @hints.on(

@@ -232,12 +232,12 @@ def _zero(facts):
         yield f"{text} is {brief.brief(value, 40)} here: test it before the division"
     else:
         parts = [n for n in ast.walk(right) if isinstance(n, (ast.Name, ast.Attribute))]
-        told = [
+        values = [
             f"{facts.text_of(n, 30)} = {brief.brief(facts.try_value(n)[1], 30)}"
             for n in parts
             if brief.exact(facts.try_value(n)[1], int, float)
         ]
-        yield f"{text} is 0 here" + (f" ({', '.join(told)})" if told else "")
+        yield f"{text} is 0 here" + (f" ({', '.join(values)})" if values else "")
 
 
 @hints.on("OverflowError")
@@ -285,15 +285,15 @@ def _assertion(facts):
     if isinstance(test, ast.Tuple):
         return
     if isinstance(test, ast.Compare):
-        told = []
+        parts = []
         for node in [test.left, *test.comparators]:
             if isinstance(node, ast.Constant):
                 continue
             known, value = facts.try_value(node)
             if known:
-                told.append(f"{facts.text_of(node, 50)} is {brief.brief(value, 120)}")
-        if told:
-            yield "; ".join(told)
+                parts.append(f"{facts.text_of(node, 50)} is {brief.brief(value, 120)}")
+        if parts:
+            yield "; ".join(parts)
     else:
         known, value = facts.try_value(test)
         if known:
@@ -311,8 +311,8 @@ def _number(facts, match):
     text = match[1] if match[1] is not None else match[3]
     text = text.strip("'\"")
     called = facts.called()
-    told = list(_columns_of_texts(facts)) if called is not None else []
-    yield from told
+    column_hints = list(_columns_of_texts(facts)) if called is not None else []
+    yield from column_hints
     stripped = text.strip().replace(",", "").lstrip("$€£").rstrip("%€ ").strip()
     shown = brief.brief(text, 50)
     if not text.strip():
@@ -333,7 +333,7 @@ def _number(facts, match):
             f"{shown} has signs that are no digits: float(text.replace(',', '').strip('$€£% '))"
             f" gives {stripped}"
         )
-    elif not told and not facts.is_fixed:
+    elif not column_hints and not facts.is_fixed:
         yield (
             f"{shown} is not a number; in a column, pd.to_numeric(column, errors='coerce') makes NaN"
             " of such texts"

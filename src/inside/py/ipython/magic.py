@@ -50,8 +50,8 @@ def _dedented(source):
     space = lines[0][: len(lines[0]) - len(lines[0].lstrip())]
     if not space or any(line.strip() and not line.startswith(space) for line in lines):
         return source
-    kept = "\n" * (len(source) - len(source.lstrip("\n")))
-    return kept + "\n".join(line.removeprefix(space) for line in lines)
+    leading_lines = "\n" * (len(source) - len(source.lstrip("\n")))
+    return leading_lines + "\n".join(line.removeprefix(space) for line in lines)
 
 
 def _cell_magic(source):

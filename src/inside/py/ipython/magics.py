@@ -166,7 +166,7 @@ def _run_file(path, name, arguments, shared):
     with open(path, "rb") as file:
         code = _compile(file.read(), path, "exec")
     names = _namespace() if shared else {"__builtins__": __builtins__}
-    kept = names.get("__name__")
+    previous_name = names.get("__name__")
     before, sys.argv = sys.argv, [path, *arguments]
     names["__file__"], names["__name__"] = path, name
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
@@ -180,7 +180,7 @@ def _run_file(path, name, arguments, shared):
         sys.path.pop(0)
         del names["__file__"]
         if shared:
-            names["__name__"] = kept
+            names["__name__"] = previous_name
         else:
             _namespace().update({n: v for n, v in names.items() if not n.startswith("__")})
 

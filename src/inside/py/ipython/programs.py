@@ -192,11 +192,11 @@ def script(text, body):
             done = run_group(command, input=data, stdout=subprocess.PIPE,
                                   stderr=subprocess.PIPE)
             status = done.returncode
-            for number, name, said in ((1, "--out", done.stdout), (2, "--err", done.stderr)):
+            for number, name, data in ((1, "--out", done.stdout), (2, "--err", done.stderr)):
                 if name in options:
-                    names[options[name]] = said.decode("utf-8", "replace")
+                    names[options[name]] = data.decode("utf-8", "replace")
                 else:
-                    _show(number, said)
+                    _show(number, data)
         else:
             status = run(command, data)
     except FileNotFoundError:

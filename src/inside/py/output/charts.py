@@ -254,9 +254,9 @@ def _axes(axes, budget):
     lines = [line for line in drawn if len(drawn) == 1 or len(line.get_xdata())]
     patches = list(axes.patches)
     # Error bars and bands are ignored.
-    beside = ["LineCollection"] if lines or patches else []
-    beside += ["PolyCollection", "FillBetweenPolyCollection"] if lines else []
-    collections = [c for c in axes.collections if type(c).__name__ not in beside]
+    accompanying = ["LineCollection"] if lines or patches else []
+    accompanying += ["PolyCollection", "FillBetweenPolyCollection"] if lines else []
+    collections = [c for c in axes.collections if type(c).__name__ not in accompanying]
     kinds = {type(p).__name__ for p in patches}
     if axes.name == "3d" or axes.images:
         return _unknown(axes)

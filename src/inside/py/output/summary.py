@@ -137,9 +137,9 @@ def _column_line(name, column, rows, step):
         missing = len(column) - present
         share = f"{missing:,} missing" if step == 1 else f"{missing / len(column):.1%} missing"
         parts.append(share)
-    told = _guarded(_describe, column)
-    if told:
-        parts.append(told)
+    description = _guarded(_describe, column)
+    if description:
+        parts.append(description)
     return f"  {_word(name)}: {'; '.join(parts)}"
 
 
