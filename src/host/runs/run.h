@@ -1,16 +1,16 @@
 /*
  * run.h - a run: a model answers a question by running code in a session; included by host.h.
  *
- *   calls/run.c     the calls for runs
- *   run.c        its life: created, prepared, asked
- *   end.c        how it ends
- *   events.c     its events and answer, and the requests that wait for them
- *   calls/conversation.c    conversations: what a run continues, and what it leaves
- *   conversation.c   its driver (src/driver): started, stepped by the loop
- *   cell.c   its cells, which are ordinary executions of the session
- *   model.c  the models that clients may use
- *   told.c   the result of a cell for the model
- *   persisted.c   its row in the database (db/tables/run.h)
+ *   calls/run.c           the calls for runs
+ *   calls/conversation.c  conversations: what a run continues, and what it leaves
+ *   run.c                 its life: created, prepared, asked
+ *   end.c                 how it ends
+ *   events.c              its events and answer, and the requests that wait for them
+ *   conversation.c        its driver (src/driver): started, stepped by the loop
+ *   cell.c                its cells, which are ordinary executions of the session
+ *   cell_result.c         the result of a cell for the model
+ *   model.c               the models that clients may use
+ *   persisted.c           its row in the database (db/tables/run.h)
  *
  *   PREPARING --session open, files there--> ASKING --DONE, a stop, a failure--> ENDED
  *
