@@ -11,10 +11,11 @@
 enum { OPT_STATE = OPT_LONG, OPT_AFTER, OPT_LIMIT, OPT_JSON };
 
 static const struct opt_item audit_items[] = {
-	{ OPT_STATE, "state", "DIR", "of the daemon", OPT_HINT_DIR, NULL, false },
-	{ OPT_AFTER, "after", "N", "entries behind that number (ls)", OPT_HINT_NONE, NULL, false },
-	{ OPT_LIMIT, "limit", "N", "at most so many (ls)", OPT_HINT_NONE, NULL, false },
-	{ OPT_JSON, "json", NULL, "one object in each line (ls)", OPT_HINT_NONE, NULL, false },
+	{ OPT_STATE, "state", "DIR", "the daemon's state directory", OPT_HINT_DIR, NULL, false },
+	{ OPT_AFTER, "after", "N", "entries after this number (ls)", OPT_HINT_NONE, NULL, false },
+	{ OPT_LIMIT, "limit", "N", "number of entries at most (ls)", OPT_HINT_NONE, NULL, false },
+	{ OPT_JSON, "json", NULL, "print one JSON object per line (ls)", OPT_HINT_NONE, NULL,
+	  false },
 };
 
 static int run_audit(const struct opt_command *self, int argc, char **argv)
@@ -31,10 +32,10 @@ const struct opt_command cmd_audit_table = {
 	.notes = "\n"
 		 "  reckon audit verify --state /var/lib/reckon\n"
 		 "\n"
-		 "verify ends with 0 when no entry was changed, removed or cut off, else with 1\n"
-		 "and the number of the first one that is wrong. What the daemon removed itself\n"
-		 "(audit-archive-keep, audit-archive-size) an entry tells of: verify says from\n"
-		 "which entry on the audit is whole. ls --json gives all that there is.",
+		 "verify exits with 0 if no entry was changed, removed or truncated, else with 1\n"
+		 "and prints the number of the first invalid entry. An entry records what the\n"
+		 "daemon itself removed (audit-archive-keep, audit-archive-size): verify prints\n"
+		 "from which entry on the audit is complete. ls --json prints all fields.",
 	.items = audit_items,
 	.count = ARRAY_LEN(audit_items),
 	.operand_hint = OPT_HINT_CHOICE,

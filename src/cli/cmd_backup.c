@@ -11,17 +11,20 @@
 enum { OPT_STATE = OPT_LONG, OPT_KEEP, OPT_SNAPSHOT, OPT_VERIFY, OPT_OBJECTS };
 
 static const struct opt_item backup_items[] = {
-	{ OPT_STATE, "state", "DIR", "of the daemon", OPT_HINT_DIR, NULL, false },
-	{ OPT_KEEP, "keep", "N", "remove all but the newest N snapshots", OPT_HINT_NONE, NULL, false },
-	{ OPT_VERIFY, "verify", NULL, "read a snapshot again instead, each byte", OPT_HINT_NONE, NULL,
+	{ OPT_STATE, "state", "DIR", "the daemon's state directory", OPT_HINT_DIR, NULL, false },
+	{ OPT_KEEP, "keep", "N", "remove all but the newest N snapshots", OPT_HINT_NONE, NULL,
 	  false },
-	{ OPT_SNAPSHOT, "snapshot", "ID", "that one, not the newest (--verify)", OPT_HINT_NONE, NULL,
-	  false },
+	{ OPT_VERIFY, "verify", NULL, "verify a snapshot instead, byte by byte", OPT_HINT_NONE,
+	  NULL, false },
+	{ OPT_SNAPSHOT, "snapshot", "ID", "this snapshot instead of the newest (--verify)",
+	  OPT_HINT_NONE, NULL, false },
 };
 
 static const struct opt_item restore_items[] = {
-	{ OPT_STATE, "state", "DIR", "for a daemon, without a database", OPT_HINT_DIR, NULL, false },
-	{ OPT_SNAPSHOT, "snapshot", "ID", "that one, not the newest", OPT_HINT_NONE, NULL, false },
+	{ OPT_STATE, "state", "DIR", "new state directory, without a database", OPT_HINT_DIR, NULL,
+	  false },
+	{ OPT_SNAPSHOT, "snapshot", "ID", "this snapshot instead of the newest", OPT_HINT_NONE,
+	  NULL, false },
 	{ OPT_OBJECTS, "objects", NULL, "only what the store of a daemon lacks, which may run",
 	  OPT_HINT_NONE, NULL, false },
 };
@@ -40,10 +43,10 @@ const struct opt_command cmd_backup_table = {
 		 "  reckon backup --keep 30 /backup/reckon\n"
 		 "  reckon backup --verify /backup/reckon\n"
 		 "\n"
-		 "Each time a snapshot as of one moment; contents that an earlier one has are not\n"
-		 "copied again. Ends with 1 when something is missing or damaged, and names it.\n"
-		 "A backup holds hashes of keys and all that sessions hold: keep it as you keep\n"
-		 "the state directory.",
+		 "Each backup is a consistent snapshot; contents of an earlier one are not copied\n"
+		 "again. Exits with 1 and names what is missing or damaged. A backup contains\n"
+		 "hashes of keys and the contents of sessions: protect it like the state\n"
+		 "directory.",
 	.items = backup_items,
 	.count = ARRAY_LEN(backup_items),
 	.operand_hint = OPT_HINT_DIR,
@@ -59,9 +62,9 @@ const struct opt_command cmd_restore_table = {
 		 "  reckon restore --state /var/lib/reckon-new /backup/reckon\n"
 		 "  reckon restore --objects --state /var/lib/reckon /backup/reckon\n"
 		 "\n"
-		 "The first makes a state directory for a daemon that is to be started on it. The\n"
-		 "second puts back what the store of a daemon lacks, while it runs: sessions that\n"
-		 "wait for it go on with their next request.",
+		 "The first command creates a state directory for a new daemon. The second one\n"
+		 "restores missing stored contents of a running daemon: sessions that need them\n"
+		 "continue with their next request.",
 	.items = restore_items,
 	.count = ARRAY_LEN(restore_items),
 	.operand_hint = OPT_HINT_DIR,

@@ -231,11 +231,12 @@ static int cmd_doctor(const struct opt_command *self, int argc, char **argv)
 
 static const struct opt_item doctor_items[] = {
 	{ OPT_JSON, "json", NULL, "as JSON", OPT_HINT_NONE, NULL, false },
-	{ OPT_STRICT, "strict", NULL, "exit with 1 when a wall is missing", OPT_HINT_NONE, NULL,
-	  false },
-	{ OPT_SERVICE, "service", NULL, "look at the daemon of this machine instead", OPT_HINT_NONE,
+	{ OPT_STRICT, "strict", NULL, "exit with 1 if an isolation wall is missing", OPT_HINT_NONE,
 	  NULL, false },
-	{ OPT_STATE, "state", "DIR", "of the daemon to look at", OPT_HINT_DIR, NULL, false },
+	{ OPT_SERVICE, "service", NULL, "check this host's daemon instead", OPT_HINT_NONE, NULL,
+	  false },
+	{ OPT_STATE, "state", "DIR", "state directory of the daemon to check", OPT_HINT_DIR, NULL,
+	  false },
 };
 
 const struct opt_command cmd_doctor_table = {

@@ -339,16 +339,17 @@ static int cmd_fetch(const struct opt_command *self, int argc, char **argv)
 }
 
 static const struct opt_item output_items[] = {
-	{ OPT_LINES, "lines", "A:B", "these lines, counting from 1; A: to the end",
-	  OPT_HINT_NONE, NULL, false },
+	{ OPT_LINES, "lines", "A:B", "these lines, counting from 1; A: to the end", OPT_HINT_NONE,
+	  NULL, false },
 	{ OPT_HEAD, "head", "N", "the first N lines", OPT_HINT_NONE, NULL, false },
 	{ OPT_TAIL, "tail", "N", "the last N lines", OPT_HINT_NONE, NULL, false },
-	{ OPT_GREP, "grep", "TEXT", "of them, those with TEXT in them, numbered",
-	  OPT_HINT_NONE, NULL, false },
-	{ OPT_ALL, "all", NULL, "all of it; else a page of 16 KiB", OPT_HINT_NONE, NULL, false },
-	{ OPT_RANGE, "range", "A-B", "these bytes, counting from 0; A- to the end",
-	  OPT_HINT_NONE, NULL, false },
-	{ 'o', "output", "FILE", "write all of it to FILE", OPT_HINT_FILE, NULL, false },
+	{ OPT_GREP, "grep", "TEXT", "of them, those with TEXT in them, numbered", OPT_HINT_NONE,
+	  NULL, false },
+	{ OPT_ALL, "all", NULL, "print everything instead of one page of 16 KiB", OPT_HINT_NONE,
+	  NULL, false },
+	{ OPT_RANGE, "range", "A-B", "these bytes, counting from 0; A- to the end", OPT_HINT_NONE,
+	  NULL, false },
+	{ 'o', "output", "FILE", "write everything to FILE", OPT_HINT_FILE, NULL, false },
 	OUTPUT_REMOTE,
 };
 

@@ -99,8 +99,8 @@ const struct opt_command cmd_serve_table = {
 	.notes = "\n"
 		 "  reckon serve --listen 127.0.0.1:7263\n"
 		 "\n"
-		 "The first start prints an API key, once. One line says when it is ready. The\n"
-		 "interface: docs/http-api.md, and its own /reckon/v1/openapi.json.",
+		 "The first start prints an API key, once, and a line when the server is ready.\n"
+		 "The API: docs/http-api.md and /reckon/v1/openapi.json.",
 	.items = serve_items,
 	.count = ARRAY_LEN(serve_items),
 	.run = run_serve,

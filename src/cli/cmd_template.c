@@ -57,23 +57,24 @@ enum {
 static const struct opt_item template_items[] = {
 	{ OPT_REQUIREMENTS, "requirements", "FILE", "packages to install, as for pip (add)",
 	  OPT_HINT_FILE, NULL, false },
-	{ OPT_LOCK, "lock", NULL, "pin what a FILE without hashes asks for (add)",
-	  OPT_HINT_NONE, NULL, false },
-	{ OPT_FROM, "from", "TEMPLATE", "begin with what it has (add)",
-	  OPT_HINT_NONE, NULL, false },
+	{ OPT_LOCK, "lock", NULL, "pin what a FILE without hashes asks for (add)", OPT_HINT_NONE,
+	  NULL, false },
+	{ OPT_FROM, "from", "TEMPLATE", "begin with what it has (add)", OPT_HINT_NONE, NULL,
+	  false },
 	{ OPT_PRELOAD, "preload", "M,...", "modules imported before the first cell (add)",
 	  OPT_HINT_NONE, NULL, false },
-	{ OPT_ENV, "env", "K=V", "environment of its kernels (add)", OPT_HINT_NONE, NULL, true },
-	{ OPT_MEMORY, "memory", "SIZE", "default memory limit (add)", OPT_HINT_NONE, NULL, false },
-	{ 'q', "quiet", NULL, "names alone, one a line (ls)", OPT_HINT_NONE, NULL, false },
-	{ OPT_FORCE, "force", NULL, "build all the same (build), replace (add)",
-	  OPT_HINT_NONE, NULL, false },
-	{ OPT_INDEX_URL, "index-url", "URL", "package index to use (build, add)", OPT_HINT_NONE, NULL,
-	  false },
-	{ OPT_FIND_LINKS, "find-links", "DIR", "directory of wheels (build, add)", OPT_HINT_FILE, NULL,
+	{ OPT_ENV, "env", "K=V", "environment variable of its kernels (add)", OPT_HINT_NONE, NULL,
 	  true },
-	{ OPT_OFFLINE, "offline", NULL, "use those directories alone (build, add)", OPT_HINT_NONE,
+	{ OPT_MEMORY, "memory", "SIZE", "default memory limit (add)", OPT_HINT_NONE, NULL, false },
+	{ 'q', "quiet", NULL, "print only names, one per line (ls)", OPT_HINT_NONE, NULL, false },
+	{ OPT_FORCE, "force", NULL, "build all the same (build), replace (add)", OPT_HINT_NONE,
 	  NULL, false },
+	{ OPT_INDEX_URL, "index-url", "URL", "package index to use (build, add)", OPT_HINT_NONE,
+	  NULL, false },
+	{ OPT_FIND_LINKS, "find-links", "DIR", "directory of wheels (build, add)", OPT_HINT_FILE,
+	  NULL, true },
+	{ OPT_OFFLINE, "offline", NULL, "install from these directories only (build, add)",
+	  OPT_HINT_NONE, NULL, false },
 };
 
 const struct opt_command cmd_template_table = {
@@ -84,7 +85,7 @@ const struct opt_command cmd_template_table = {
 		 "  reckon template build data\n"
 		 "  reckon template add geo --requirements geo.txt --lock --preload geopandas\n"
 		 "\n"
-		 "Templates live in $RECKON_TEMPLATES, else below the state directory.",
+		 "Templates are stored in $RECKON_TEMPLATES, or below the state directory.",
 	.items = template_items,
 	.count = sizeof(template_items) / sizeof(template_items[0]),
 	.operand_hint = OPT_HINT_CHOICE,
@@ -109,7 +110,7 @@ static const struct opt_item model_items[] = {
 	  false },
 	{ OPT_FIND_LINKS, "find-links", "DIR", "directory of wheels (install)", OPT_HINT_DIR, NULL,
 	  true },
-	{ OPT_FORCE, "force", NULL, "install again", OPT_HINT_NONE, NULL, false },
+	{ OPT_FORCE, "force", NULL, "install even if it is installed", OPT_HINT_NONE, NULL, false },
 };
 
 const struct opt_command cmd_model_table = {
@@ -118,8 +119,8 @@ const struct opt_command cmd_model_table = {
 	.operands = "ls | install [FILE.gguf [NAME]] | rm NAME",
 	.summary = "install, list or remove local models for reckon ask",
 	.notes = "\n"
-		 "install without FILE sets up smollm2, a model of 135 million parameters that\n"
-		 "shows how it works and can do little; see docs/agent.md.",
+		 "install without FILE sets up smollm2, a model of 135 million parameters for\n"
+		 "trying things out; see docs/agent.md.",
 	.items = model_items,
 	.count = sizeof(model_items) / sizeof(model_items[0]),
 	.operand_hint = OPT_HINT_CHOICE,
@@ -147,8 +148,8 @@ const struct opt_command cmd_bench_table = {
 	.operands = "",
 	.summary = "measure this host: cold and warm start, cells, memory",
 	.notes = "\n"
-		 "Everything is measured in one run, in turns, next to plain Python,\n"
-		 "bubblewrap, crun and a Jupyter kernel: see docs/benchmarks.md.",
+		 "Measures Reckon, plain Python, bubblewrap, crun and a Jupyter kernel in turns,\n"
+		 "in one run: see docs/benchmarks.md.",
 	.items = bench_items,
 	.count = sizeof(bench_items) / sizeof(bench_items[0]),
 	.run = run_bench,

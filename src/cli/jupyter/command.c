@@ -12,8 +12,8 @@
 #include "cli/jupyter/jupyter.h"
 
 static const struct opt_item install_items[] = {
-	{ JUPYTER_OPT_NAME, "name", "NAME", "of the kernelspec (reckon-LANGUAGE)", OPT_HINT_NONE,
-	  NULL, false },
+	{ JUPYTER_OPT_NAME, "name", "NAME", "name of the kernelspec (reckon-LANGUAGE)",
+	  OPT_HINT_NONE, NULL, false },
 	{ JUPYTER_OPT_DISPLAY, "display-name", "TEXT", "what people see (LANGUAGE (Reckon))",
 	  OPT_HINT_NONE, NULL, false },
 	{ JUPYTER_OPT_PREFIX, "prefix", "DIR", "DIR/share/jupyter, not yours alone", OPT_HINT_DIR,

@@ -40,7 +40,7 @@ const struct opt_command cmd_mcp_table = {
 		 "\n"
 		 "A client starts `reckon mcp`; install edits its configuration and keeps a "
 		 "backup,\n"
-		 "uninstall takes the entry out, doctor starts the server and calls every tool.",
+		 "uninstall removes the entry, doctor starts the server and calls every tool.",
 	.items = mcp_items,
 	.count = ARRAY_LEN(mcp_items),
 	.operand_hint = OPT_HINT_CHOICE,

@@ -28,11 +28,11 @@ enum { OPT_JSON = OPT_LONG, OPT_OFFLINE, OPT_CHECK, OPT_FILE };
 
 static const struct opt_item models_items[] = {
 	{ OPT_OFFLINE, "offline", NULL, "ask no server", OPT_HINT_NONE, NULL, false },
-	{ OPT_CHECK, "check", NULL, "say whether models.ini is good, line by line, and end",
-	  OPT_HINT_NONE, NULL, false },
-	{ OPT_FILE, "file", "FILE", "instead of your models.ini ($RECKON_MODELS)", OPT_HINT_FILE,
-	  NULL, false },
-	{ OPT_JSON, "json", NULL, "print one object", OPT_HINT_NONE, NULL, false },
+	{ OPT_CHECK, "check", NULL, "check models.ini line by line and exit", OPT_HINT_NONE, NULL,
+	  false },
+	{ OPT_FILE, "file", "FILE", "read this file instead of models.ini ($RECKON_MODELS)",
+	  OPT_HINT_FILE, NULL, false },
+	{ OPT_JSON, "json", NULL, "print one JSON object", OPT_HINT_NONE, NULL, false },
 };
 
 static int take(int id, const char *value, void *arg, struct err *err)
@@ -156,10 +156,10 @@ const struct opt_command cmd_models_table = {
 	.operands = "[PROVIDER]...",
 	.summary = "list models for reckon ask, and check them",
 	.notes = "\n"
-		 "What is configured: in ~/.config/reckon/models.ini, by OPENAI_API_KEY,\n"
-		 "ANTHROPIC_API_KEY, GEMINI_API_KEY and their kin, by reckon model install. Each\n"
-		 "server is asked for its list of models; with PROVIDER all of it is shown.\n"
-		 "Keys never are. Exit status: 0 when all work, 1 when one does not, 2 usage.",
+		 "Lists models from ~/.config/reckon/models.ini, of OPENAI_API_KEY and similar\n"
+		 "variables, and of reckon model install. Requests each server's list of models;\n"
+		 "with PROVIDER prints the whole list. Never prints keys. Exit status: 0 if all\n"
+		 "work, 1 if one does not, 2 usage.",
 	.items = models_items,
 	.count = ARRAY_LEN(models_items),
 	.operand_hint = OPT_HINT_CHOICE,

@@ -14,13 +14,14 @@
 /* ---- keys ---- */
 
 static const struct opt_item key_create_items[] = {
-	{ 't', "tenant", "TENANT", "whose it is, name or id (that of your key)", OPT_HINT_NONE,
+	{ 't', "tenant", "TENANT", "tenant of the key (that of your own key)", OPT_HINT_NONE, NULL,
+	  false },
+	{ 'S', "scope", "SCOPE", "may be repeated (all but admin and agent)", OPT_HINT_CHOICE,
+	  SCOPES, true },
+	{ 'e', "expires", "TIME", "lifetime, such as 3600, 12h, 90d (unlimited)", OPT_HINT_NONE,
 	  NULL, false },
-	{ 'S', "scope", "SCOPE", "may be repeated (all but admin and agent)",
-	  OPT_HINT_CHOICE, SCOPES, true },
-	{ 'e', "expires", "TIME", "as 3600, 12h, 90d (never)", OPT_HINT_NONE, NULL, false },
-	{ 'A', "mcp-approve", NULL,
-	  "let a person approve what MCP clients with this key do", OPT_HINT_NONE, NULL, false },
+	{ 'A', "mcp-approve", NULL, "let a person approve what MCP clients with this key do",
+	  OPT_HINT_NONE, NULL, false },
 	REMOTE_OPTION_JSON,
 	REMOTE_OPTIONS,
 };
@@ -35,7 +36,7 @@ static const struct opt_command key_create_table = {
 };
 
 static const struct opt_item key_ls_items[] = {
-	{ 't', "tenant", "TENANT", "only those of this one", OPT_HINT_NONE, NULL, false },
+	{ 't', "tenant", "TENANT", "only keys of this tenant", OPT_HINT_NONE, NULL, false },
 	REMOTE_OPTION_JSON,
 	REMOTE_OPTIONS,
 };
@@ -63,7 +64,8 @@ static const struct opt_command key_rm_table = {
 };
 
 static const struct opt_item key_rotate_items[] = {
-	{ 'o', "overlap", "TIME", "how long the old one goes on (24h)", OPT_HINT_NONE, NULL, false },
+	{ 'o', "overlap", "TIME", "time that the old key stays valid (24h)", OPT_HINT_NONE, NULL,
+	  false },
 	REMOTE_OPTION_JSON,
 	REMOTE_OPTIONS,
 };
@@ -90,7 +92,7 @@ const struct opt_command cmd_key_table = {
 		 "  reckon key create ci --tenant team --scope execute --scope read --expires 90d\n"
 		 "\n"
 		 "KEY is an id as `reckon key ls` shows it. Needs a key with the scope admin.\n"
-		 "`reckon key COMMAND --help` explains one.",
+		 "`reckon key COMMAND --help` explains each command.",
 	.subs = key_subs,
 	.run = remote_exec,
 };
@@ -141,8 +143,8 @@ static const struct opt_command tenant_show_table = {
 
 static const struct opt_item tenant_set_items[] = {
 	QUOTA_OPTION,
-	{ 'n', "name", "NAME", "another name", OPT_HINT_NONE, NULL, false },
-	{ 'x', "state", "STATE", "suspended tenants are refused", OPT_HINT_CHOICE,
+	{ 'n', "name", "NAME", "rename it", OPT_HINT_NONE, NULL, false },
+	{ 'x', "state", "STATE", "active, or suspended: requests are refused", OPT_HINT_CHOICE,
 	  "active suspended", false },
 	REMOTE_OPTION_JSON,
 	REMOTE_OPTIONS,
@@ -167,8 +169,10 @@ static const struct opt_command tenant_rm_table = {
 };
 
 static const struct opt_item forget_items[] = {
-	{ 'b', "begun-by", "KEY", "only runs that this key began, key_…", OPT_HINT_NONE, NULL, false },
-	{ 'l', "live", NULL, "live sessions stay; their history goes", OPT_HINT_NONE, NULL, false },
+	{ 'b', "begun-by", "KEY", "only runs that the key key_… began", OPT_HINT_NONE, NULL,
+	  false },
+	{ 'l', "live", NULL, "keep live sessions, remove their history", OPT_HINT_NONE, NULL,
+	  false },
 	REMOTE_OPTION_JSON,
 	REMOTE_OPTIONS,
 };
@@ -178,9 +182,9 @@ static const struct opt_command tenant_forget_table = {
 	.operands = "[TENANT]",
 	.summary = "remove a tenant's conversations with models",
 	.notes = "\n"
-		 "Questions, answers and conversations go, the sessions that they ran in with\n"
-		 "history and files, and what other protocols kept of them. Without TENANT:\n"
-		 "your own, for which a key with the scope agent is enough.\n",
+		 "Removes questions, answers and conversations, their sessions with history and\n"
+		 "files, and what other protocols stored about them. Without TENANT: your own;\n"
+		 "that needs only the scope agent.\n",
 	.items = forget_items,
 	.count = ARRAY_LEN(forget_items),
 	.run = remote_exec,
@@ -199,8 +203,8 @@ const struct opt_command cmd_tenant_table = {
 	.notes = "\n"
 		 "  reckon tenant create team --quota sessions=20 --quota cpu_s_per_hour=3600\n"
 		 "\n"
-		 "TENANT is a name or an id. The quotas: docs/tenants.md. Needs a key with the\n"
-		 "scope admin. `reckon tenant COMMAND --help` explains one.",
+		 "TENANT is a name or an id. Quotas: docs/tenants.md. Needs a key with the scope\n"
+		 "admin. `reckon tenant COMMAND --help` explains each command.",
 	.subs = tenant_subs,
 	.run = remote_exec,
 };
@@ -208,9 +212,9 @@ const struct opt_command cmd_tenant_table = {
 /* ---- usage ---- */
 
 static const struct opt_item usage_items[] = {
-	{ 't', "tenant", "TENANT", "only of this one", OPT_HINT_NONE, NULL, false },
-	{ 'f', "from", "DAY", "the first day, as 2026-11-22", OPT_HINT_NONE, NULL, false },
-	{ 'u', "to", "DAY", "the last day", OPT_HINT_NONE, NULL, false },
+	{ 't', "tenant", "TENANT", "only this tenant", OPT_HINT_NONE, NULL, false },
+	{ 'f', "from", "DAY", "first day, such as 2026-11-22", OPT_HINT_NONE, NULL, false },
+	{ 'u', "to", "DAY", "last day", OPT_HINT_NONE, NULL, false },
 	{ 'c', "csv", NULL, "comma-separated values", OPT_HINT_NONE, NULL, false },
 	REMOTE_OPTION_JSON,
 	REMOTE_OPTIONS,

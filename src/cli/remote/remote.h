@@ -48,9 +48,11 @@ enum {
 #define REMOTE_OPTION_VOLUME                                                                      \
 	{ REMOTE_OPT_VOLUME, "volume", "VOLUME", "of this volume, not of a session",               \
 	  OPT_HINT_LIVE, OPT_LIVE_VOLUMES, false }
-#define REMOTE_OPTION_JSON                                                                        \
-	{ REMOTE_OPT_JSON, "json", NULL, "what the daemon says, as JSON", OPT_HINT_NONE, NULL,    \
-	  false }
+#define REMOTE_OPTION_JSON                                                                         \
+	{                                                                                          \
+		REMOTE_OPT_JSON, "json", NULL, "print the daemon's answer as JSON", OPT_HINT_NONE, \
+			NULL, false                                                                \
+	}
 
 /* Options that these commands share. */
 struct remote {

@@ -13,8 +13,8 @@
 enum { OPT_ALL = OPT_LONG };
 
 static const struct opt_item ls_items[] = {
-	{ 'a', "all", NULL, "also those that ended", OPT_HINT_NONE, NULL, false },
-	{ 'q', "quiet", NULL, "names alone, or ids, one a line", OPT_HINT_NONE, NULL, false },
+	{ 'a', "all", NULL, "include ended sessions", OPT_HINT_NONE, NULL, false },
+	{ 'q', "quiet", NULL, "print only names or ids, one per line", OPT_HINT_NONE, NULL, false },
 	REMOTE_OPTION_JSON,
 	REMOTE_OPTIONS,
 };
@@ -29,21 +29,22 @@ static const struct opt_command ls_table = {
 };
 
 static const struct opt_item create_items[] = {
-	{ 'l', "language", "LANGUAGE", language_help, OPT_HINT_CHOICE, language_words,
+	{ 'l', "language", "LANGUAGE", language_help, OPT_HINT_CHOICE, language_words, false },
+	{ 't', "template", "TEMPLATE", "runtime and packages (reckon template ls)", OPT_HINT_LIVE,
+	  OPT_LIVE_TEMPLATES, false },
+	{ OPT_IDLE, "idle", "TIME", "end it when unused so long, as in 1h", OPT_HINT_NONE, NULL,
 	  false },
-	{ 't', "template", "TEMPLATE", "runtime and packages (reckon template ls)",
-	  OPT_HINT_LIVE, OPT_LIVE_TEMPLATES, false },
-	{ OPT_IDLE, "idle", "TIME", "end it when unused so long, as in 1h",
-	  OPT_HINT_NONE, NULL, false },
 	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (30s)", OPT_HINT_NONE, NULL, false },
-	{ OPT_CPU_TIME, "cpu-time", "TIME", "CPU time of one cell (no limit)", OPT_HINT_NONE,
-	  NULL, false },
-	{ OPT_MEMORY, "memory", "SIZE", "of the session (1G)", OPT_HINT_NONE, NULL, false },
-	{ OPT_CPUS, "cpus", "N", "cores, as in 0.5 (no limit)", OPT_HINT_NONE, NULL, false },
+	{ OPT_CPU_TIME, "cpu-time", "TIME", "CPU time of one cell (no limit)", OPT_HINT_NONE, NULL,
+	  false },
+	{ OPT_MEMORY, "memory", "SIZE", "memory limit of the session (1G)", OPT_HINT_NONE, NULL,
+	  false },
+	{ OPT_CPUS, "cpus", "N", "limit of processors, such as 0.5 (no limit)", OPT_HINT_NONE, NULL,
+	  false },
 	{ OPT_PIDS, "pids", "N", "processes and threads (128)", OPT_HINT_NONE, NULL, false },
 	{ OPT_DISK, "disk", "SIZE", "workspace of the session (1G)", OPT_HINT_NONE, NULL, false },
-	{ OPT_MAX_OUTPUT, "max-output", "SIZE", "kept of stdout and of stderr (1M)",
-	  OPT_HINT_NONE, NULL, false },
+	{ OPT_MAX_OUTPUT, "max-output", "SIZE", "kept of stdout and of stderr (1M)", OPT_HINT_NONE,
+	  NULL, false },
 	{ OPT_ENV, "env", "K=V", "set a variable of the environment", OPT_HINT_NONE, NULL, true },
 	RUN_OPTIONS_STORAGE(false),
 	REMOTE_OPTION_JSON,
@@ -134,9 +135,9 @@ static const struct opt_command restore_table = {
 	.operands = "SESSION",
 	.summary = "bring files back after the box was lost",
 	.notes = "\n"
-		 "Any request does that, too. While the store lacks files, or has them damaged,\n"
-		 "it fails, names the first and changes nothing; `reckon session show --json`\n"
-		 "lists them as files_missing. The cell after --intact says what was given up.",
+		 "Any other request does the same. If files are missing or damaged in the store,\n"
+		 "restore fails, names the first one and changes nothing; `reckon session show\n"
+		 "--json` lists them as files_missing. With --intact the next cell lists the loss.",
 	.items = restore_items,
 	.count = ARRAY_LEN(restore_items),
 	.operand_hint = OPT_HINT_LIVE,
@@ -153,13 +154,14 @@ const struct opt_command cmd_session_table = {
 	.name = "session",
 	.operands = "COMMAND",
 	.summary = "create, list or end sessions that outlive a command",
-	.notes = "\n"
-		 "  reckon run -s tuesday -c 'x = 6*7'     makes it when it is not there\n"
-		 "  reckon run -s tuesday -c 'print(x)'\n"
-		 "\n"
-		 "SESSION is a name or an id. Without --url and RECKON_URL they are your private\n"
-		 "daemon's, which starts when it is needed. `reckon session COMMAND --help`\n"
-		 "explains one; see reckon-session(1).",
+	.notes =
+		"\n"
+		"  reckon run -s tuesday -c 'x = 6*7'     creates it if it does not exist\n"
+		"  reckon run -s tuesday -c 'print(x)'\n"
+		"\n"
+		"SESSION is a name or an id. Without --url and RECKON_URL the command uses your\n"
+		"private daemon and starts it if needed. `reckon session COMMAND --help` explains\n"
+		"each command; see reckon-session(1).",
 	.subs = session_subs,
 	.run = remote_exec,
 };
@@ -185,9 +187,9 @@ static const struct opt_command files_ls_table = {
 static const struct opt_item files_get_items[] = {
 	REMOTE_OPTION_SESSION,
 	REMOTE_OPTION_VOLUME,
-	{ 'o', "output", "TARGET", "a file, a directory, or - for stdout (.)", OPT_HINT_FILE, NULL,
-	  false },
-	{ 'f', "force", NULL, "replace what is there", OPT_HINT_NONE, NULL, false },
+	{ 'o', "output", "TARGET", "write to a file, a directory, or stdout: - (.)", OPT_HINT_FILE,
+	  NULL, false },
+	{ 'f', "force", NULL, "replace existing files", OPT_HINT_NONE, NULL, false },
 	REMOTE_OPTIONS,
 };
 
@@ -238,7 +240,7 @@ const struct opt_command cmd_files_table = {
 		 "  reckon files get -s tuesday out -o results\n"
 		 "  reckon files ls --volume models\n"
 		 "\n"
-		 "`reckon files COMMAND --help` explains one; see reckon-session(1).",
+		 "`reckon files COMMAND --help` explains each command; see reckon-session(1).",
 	.subs = files_subs,
 	.run = remote_exec,
 };
@@ -248,8 +250,8 @@ const struct opt_command cmd_files_table = {
 static const struct opt_item logs_items[] = {
 	REMOTE_OPTION_SESSION,
 	{ 'n', "lines", "N", "the last N executions (20)", OPT_HINT_NONE, NULL, false },
-	{ REMOTE_OPT_FOLLOW, "follow", NULL, "go on with those that come", OPT_HINT_NONE, NULL,
-	  false },
+	{ REMOTE_OPT_FOLLOW, "follow", NULL, "also print new ones as they come", OPT_HINT_NONE,
+	  NULL, false },
 	REMOTE_OPTION_JSON,
 	REMOTE_OPTIONS,
 };
@@ -259,10 +261,10 @@ const struct opt_command cmd_logs_table = {
 	.operands = "[EXECUTION]",
 	.summary = "show what a session ran, or one record",
 	.notes = "\n"
-		 "  reckon logs -s tuesday        number, status, time and code of each\n"
-		 "  reckon logs -s tuesday 3      what a model saw of the third\n"
+		 "  reckon logs -s tuesday        number, status, time and code of each execution\n"
+		 "  reckon logs -s tuesday 3      the third one, as a model sees it\n"
 		 "\n"
-		 "EXECUTION is a number or an id. Sessions that are gone keep their history.",
+		 "EXECUTION is a number or an id. The history of ended sessions stays.",
 	.items = logs_items,
 	.count = ARRAY_LEN(logs_items),
 	.run = remote_exec,
@@ -272,7 +274,7 @@ const struct opt_command cmd_logs_table = {
 
 static const struct opt_item forward_items[] = {
 	REMOTE_OPTION_SESSION,
-	{ REMOTE_OPT_NO_LINK, "no-link", NULL, "make no link for the browser", OPT_HINT_NONE, NULL,
+	{ REMOTE_OPT_NO_LINK, "no-link", NULL, "print no link for the browser", OPT_HINT_NONE, NULL,
 	  false },
 	REMOTE_OPTIONS,
 };
@@ -285,11 +287,11 @@ const struct opt_command cmd_forward_table = {
 	.notes = "\n"
 		 "  reckon forward -s tuesday 8501         127.0.0.1:8501 of this machine\n"
 		 "  reckon forward -s tuesday 8501:9000    127.0.0.1:9000\n"
-		 "  reckon forward -s tuesday 8501:0       a free one\n"
+		 "  reckon forward -s tuesday 8501:0       a free local port\n"
 		 "\n"
-		 "Bytes go both ways as they are, over many connections, until Ctrl-C. Other\n"
-		 "users of this machine reach the local port, too. The link is for a browser,\n"
-		 "and ends with this command.",
+		 "Forwards any number of TCP connections until Ctrl-C. Other users of this\n"
+		 "machine can reach the local port, too. The link is for a browser and is revoked\n"
+		 "when the command ends.",
 	.items = forward_items,
 	.count = ARRAY_LEN(forward_items),
 	.run = remote_exec,
@@ -311,7 +313,8 @@ static const struct opt_command daemon_status_table = {
 };
 
 static const struct opt_item daemon_stop_items[] = {
-	{ 'f', "force", NULL, "also when sessions would lose variables", OPT_HINT_NONE, NULL, false },
+	{ 'f', "force", NULL, "stop it even if sessions lose variables", OPT_HINT_NONE, NULL,
+	  false },
 };
 
 static const struct opt_command daemon_stop_table = {
@@ -333,8 +336,8 @@ const struct opt_command cmd_daemon_table = {
 	.operands = "COMMAND",
 	.summary = "show or stop your private daemon, which keeps sessions",
 	.notes = "\n"
-		 "`reckon daemon COMMAND --help` explains one. It starts when it is needed, and\n"
-		 "ends when nobody needs it; see reckon-session(1).",
+		 "Commands start the daemon if needed; it exits when it has no sessions and no\n"
+		 "clients. `reckon daemon COMMAND --help` explains each; see reckon-session(1).",
 	.subs = daemon_subs,
 	.run = remote_exec,
 };
@@ -342,7 +345,7 @@ const struct opt_command cmd_daemon_table = {
 /* ---- drain ---- */
 
 static const struct opt_item drain_items[] = {
-	{ 'w', "wait", NULL, "until the last session has ended", OPT_HINT_NONE, NULL, false },
+	{ 'w', "wait", NULL, "wait until the last session has ended", OPT_HINT_NONE, NULL, false },
 	REMOTE_OPTION_JSON,
 	REMOTE_OPTIONS,
 };

@@ -190,29 +190,28 @@ static void repl_done(struct repl *repl)
 /* ---- the command line ---- */
 
 static const struct opt_item repl_items[] = {
-	{ 's', "session", "NAME", "in a session that stays (reckon session --help)",
-	  OPT_HINT_LIVE, OPT_LIVE_SESSIONS, false },
+	{ 's', "session", "NAME", "in a session that stays (reckon session --help)", OPT_HINT_LIVE,
+	  OPT_LIVE_SESSIONS, false },
 	RUN_OPTIONS_WHERE,
 	{ OPT_TIMEOUT, "timeout", "TIME", "limit of one cell (none: Ctrl-C stops it)",
 	  OPT_HINT_NONE, NULL, false },
 	RUN_OPTIONS_LIMITS,
-	{ OPT_IMAGES, "images", "HOW", "auto, kitty, sixel, iterm2, blocks, none",
-	  OPT_HINT_CHOICE, "auto kitty sixel iterm2 blocks none", false },
-	{ OPT_NO_HISTORY, "no-history", NULL, "neither read nor write the history",
+	{ OPT_IMAGES, "images", "HOW", "auto, kitty, sixel, iterm2, blocks, none", OPT_HINT_CHOICE,
+	  "auto kitty sixel iterm2 blocks none", false },
+	{ OPT_NO_HISTORY, "no-history", NULL, "neither read nor write the history", OPT_HINT_NONE,
+	  NULL, false },
+	{ OPT_RECEIPT, "receipt", NULL, "say what each cell cost", OPT_HINT_NONE, NULL, false },
+	{ OPT_STRICT, "strict", NULL, "refuse to run if an isolation wall is missing",
 	  OPT_HINT_NONE, NULL, false },
-	{ OPT_RECEIPT, "receipt", NULL, "say what each cell cost",
-	  OPT_HINT_NONE, NULL, false },
-	{ OPT_STRICT, "strict", NULL, "refuse to run when a wall is missing",
-	  OPT_HINT_NONE, NULL, false },
-	{ OPT_PRIVATE, "private", NULL, "a warden of its own, for this session",
-	  OPT_HINT_NONE, NULL, false },
+	{ OPT_PRIVATE, "private", NULL, "a warden of its own, for this session", OPT_HINT_NONE,
+	  NULL, false },
 	RUN_OPTIONS_STORAGE(true),
 	{ OPT_URL, "url", "URL", "the daemon of -s (RECKON_URL; else your private one)",
 	  OPT_HINT_NONE, NULL, false, true },
-	{ OPT_KEY, "key", "KEY", "its API key; RECKON_API_KEY keeps it out of ps",
-	  OPT_HINT_NONE, NULL, false, true },
-	{ OPT_NO_WAIT, "no-wait", NULL, "fail when the daemon is busy (waits 60 s)",
-	  OPT_HINT_NONE, NULL, false, true },
+	{ OPT_KEY, "key", "KEY", "its API key; RECKON_API_KEY keeps it out of ps", OPT_HINT_NONE,
+	  NULL, false, true },
+	{ OPT_NO_WAIT, "no-wait", NULL, "fail when the daemon is busy (waits 60 s)", OPT_HINT_NONE,
+	  NULL, false, true },
 };
 
 static int take_option(int id, const char *value, void *arg, struct err *err)
@@ -272,7 +271,7 @@ const struct opt_command cmd_repl_table = {
 	.name = "repl",
 	.operands = "",
 	.summary = "work in a session interactively",
-	.notes = "%help lists its commands. Ctrl-C stops a cell, Ctrl-D leaves.\n"
+	.notes = "%help lists the commands. Ctrl-C stops a cell, Ctrl-D exits.\n"
 		 "Sizes: 512M, 1.5G. Times: 500ms, 30s, 2m.",
 	.items = repl_items,
 	.count = ARRAY_LEN(repl_items),

@@ -275,7 +275,7 @@ const struct opt_command cmd_run_table = {
 	.takes_arguments = true,
 	.summary = "run cells of code in one session",
 	.notes = "\n"
-		 "Figures are shown in terminals that can; else they are saved as\n"
+		 "Figures are shown in terminals with graphics; else they are saved as\n"
 		 "reckon-figures/figure-CELL-NUMBER.png, or with -o in OUTDIR.",
 	.items = run_items,
 	.count = RUN_ITEM_COUNT,

@@ -61,22 +61,27 @@ enum {
 	}
 
 /* How a session at a daemon begins. `rare` keeps a long --help on one screen. */
-#define RUN_OPTIONS_STORAGE(rare)                                                               \
-	{ 'v',		 "volume",                                                              \
-	  "VOLUME[:PATH][:ro]", "mount a volume at PATH, else /mnt/<its name>",                 \
-	  OPT_HINT_LIVE, OPT_LIVE_VOLUMES,                                                      \
-	  true,		 rare },                                                                \
-	{                                                                                       \
-		OPT_SNAPSHOT, "snapshot", "SNAPSHOT",                                           \
-			"begin with its files (reckon snapshot ls)", OPT_HINT_LIVE,             \
-			OPT_LIVE_SNAPSHOTS, false, rare                                         \
+#define RUN_OPTIONS_STORAGE(rare)                                                              \
+	{ 'v',                                                                                 \
+	  "volume",                                                                            \
+	  "VOLUME[:PATH][:ro]",                                                                \
+	  "mount a volume at PATH, else /mnt/<its name>",                                      \
+	  OPT_HINT_LIVE,                                                                       \
+	  OPT_LIVE_VOLUMES,                                                                    \
+	  true,                                                                                \
+	  rare },                                                                              \
+	{                                                                                      \
+		OPT_SNAPSHOT, "snapshot", "SNAPSHOT", "start with the files of this snapshot", \
+			OPT_HINT_LIVE, OPT_LIVE_SNAPSHOTS, false, rare                         \
 	}
 
 #define RUN_OPTIONS_LIMITS                                                                            \
 	{ OPT_CPU_TIME,	 "cpu-time", "TIME", "CPU time of one cell (no limit)",                       \
 	  OPT_HINT_NONE, NULL,	     false },                                                         \
-		{ OPT_MEMORY, "memory", "SIZE", "of the session (1G)", OPT_HINT_NONE, NULL, false },  \
-		{ OPT_CPUS, "cpus", "N", "cores, as in 0.5 (no limit)", OPT_HINT_NONE, NULL, false }, \
+		{ OPT_MEMORY,	 "memory", "SIZE", "memory limit of the session (1G)",                \
+		  OPT_HINT_NONE, NULL,	   false },                                                   \
+		{ OPT_CPUS,	 "cpus", "N",  "limit of processors, such as 0.5 (no limit)",         \
+		  OPT_HINT_NONE, NULL,	 false },                                                     \
 		{ OPT_PIDS, "pids", "N", "processes and threads (128)", OPT_HINT_NONE, NULL, false }, \
 		{ OPT_ISOLATE_CPU, "isolate-cpu",                                                     \
 		  "LIST",	   "core,speculation: against side channels (none)",                  \

@@ -19,7 +19,7 @@ static const struct opt_item one_items[] = {
 };
 
 static const struct opt_item list_items[] = {
-	{ 'q', "quiet", NULL, "names alone, one a line", OPT_HINT_NONE, NULL, false },
+	{ 'q', "quiet", NULL, "print only names, one per line", OPT_HINT_NONE, NULL, false },
 	REMOTE_OPTION_JSON,
 	REMOTE_OPTIONS,
 };
@@ -80,8 +80,8 @@ const struct opt_command cmd_volume_table = {
 		 "  reckon files put --volume models weights.bin\n"
 		 "  reckon run -s tuesday -v models -c 'open(\"/mnt/models/weights.bin\")'\n"
 		 "\n"
-		 "VOLUME is a name or an id. Several sessions can have one at a time.\n"
-		 "`reckon volume COMMAND --help` explains one; see reckon-session(1).",
+		 "VOLUME is a name or an id. Several sessions can use a volume at the same time.\n"
+		 "`reckon volume COMMAND --help` explains each; see reckon-session(1).",
 	.subs = volume_subs,
 	.run = remote_exec,
 };
@@ -89,7 +89,8 @@ const struct opt_command cmd_volume_table = {
 /* ---- snapshot ---- */
 
 static const struct opt_item snapshot_create_items[] = {
-	{ 'n', "name", "NAME", "of the snapshot; several may have one", OPT_HINT_NONE, NULL, false },
+	{ 'n', "name", "NAME", "name of the snapshot; need not be unique", OPT_HINT_NONE, NULL,
+	  false },
 	REMOTE_OPTION_JSON,
 	REMOTE_OPTIONS,
 };
@@ -106,9 +107,9 @@ static const struct opt_command snapshot_create_table = {
 };
 
 static const struct opt_item snapshot_ls_items[] = {
-	{ 's', "session", "SESSION", "those of this session alone: a name or id", OPT_HINT_LIVE,
+	{ 's', "session", "SESSION", "only snapshots of this session (name or id)", OPT_HINT_LIVE,
 	  OPT_LIVE_SESSIONS, false },
-	{ 'q', "quiet", NULL, "ids alone, one a line", OPT_HINT_NONE, NULL, false },
+	{ 'q', "quiet", NULL, "print only ids, one per line", OPT_HINT_NONE, NULL, false },
 	REMOTE_OPTION_JSON,
 	REMOTE_OPTIONS,
 };
@@ -157,8 +158,8 @@ const struct opt_command cmd_snapshot_table = {
 		 "  reckon snapshot create tuesday -n clean\n"
 		 "  reckon run -s wednesday --snapshot clean -c 'open(\"sales.csv\").read()'\n"
 		 "\n"
-		 "SNAPSHOT is an id, or a name: of several, the newest. Variables are not in it.\n"
-		 "`reckon snapshot COMMAND --help` explains one; see reckon-session(1).",
+		 "SNAPSHOT is an id, or a name (the newest with that name). It has no variables.\n"
+		 "`reckon snapshot COMMAND --help` explains each; see reckon-session(1).",
 	.subs = snapshot_subs,
 	.run = remote_exec,
 };

@@ -341,8 +341,9 @@ static int runs_rm(const struct opt_command *self, int argc, char **argv)
 /* ---- the tables ---- */
 
 static const struct opt_item ls_items[] = {
-	{ 'n', "lines", "N", "the N used last (20)", OPT_HINT_NONE, NULL, false },
-	{ OPT_JSON_LINES, "json", NULL, "one object in each line", OPT_HINT_NONE, NULL, false },
+	{ 'n', "lines", "N", "the N most recent runs (20)", OPT_HINT_NONE, NULL, false },
+	{ OPT_JSON_LINES, "json", NULL, "print one JSON object per line", OPT_HINT_NONE, NULL,
+	  false },
 };
 
 static const struct opt_command ls_table = {
@@ -355,7 +356,8 @@ static const struct opt_command ls_table = {
 };
 
 static const struct opt_item show_items[] = {
-	{ OPT_JSON_LINES, "json", NULL, "everything, as one object", OPT_HINT_NONE, NULL, false },
+	{ OPT_JSON_LINES, "json", NULL, "print the whole run as one JSON object", OPT_HINT_NONE,
+	  NULL, false },
 };
 
 static const struct opt_command show_table = {
@@ -371,7 +373,7 @@ static const struct opt_command save_table = {
 	.name = "runs save",
 	.operands = "[ID] FILE",
 	.summary = "write a run as .ipynb, .py, .sh, .md or .json",
-	.notes = "\nAs --save of reckon ask does; without ID the run that was used last.",
+	.notes = "\nSaves the run as --save of reckon ask does. Without ID: the most recent run.",
 	.operand_hint = OPT_HINT_FILE,
 	.run = runs_save,
 };
