@@ -3,6 +3,7 @@ import http.client
 import json
 import os
 import pathlib
+import signal
 import subprocess
 
 from reckon_serve import SECONDS, Server
@@ -22,8 +23,12 @@ class E2BServer(Server):
         """Runs a program that uses an SDK, which must succeed; returns its output."""
         clean = {name: value for name, value in os.environ.items()
                  if not name.startswith("E2B_") and not name.lower().endswith("_proxy")}
-        done = subprocess.run(command, env=clean | self.variables | more, capture_output=True, text=True,
-                              timeout=3 * SECONDS)
+        clean |= self.variables | {"PYTHONFAULTHANDLER": "1"} | more
+        for _ in range(3):
+            done = subprocess.run(command, env=clean, capture_output=True, text=True, timeout=3 * SECONDS)
+            # The newest Python SDK sometimes aborts without a message on a loaded machine.
+            if done.returncode != -signal.SIGABRT:
+                break
         assert done.returncode == 0, f"ended with {done.returncode}: {done.stdout}\n{done.stderr[-6000:]}\n{self.log()[-2000:]}"
         return done.stdout
 
