@@ -16,24 +16,10 @@ enum { JUPYTER_OPT_NAME = OPT_LONG + 600, JUPYTER_OPT_DISPLAY, JUPYTER_OPT_PREFI
 /* Options of a kernel's session; install writes them into kernel.json. */
 #define JUPYTER_OPTIONS                                                                         \
 	{ 'l', "language", "LANGUAGE", language_help, OPT_HINT_CHOICE, language_words, false }, \
-		{ 't',		 "template",                                                    \
-		  "TEMPLATE",	 "runtime and packages (reckon template ls)",                   \
-		  OPT_HINT_LIVE, OPT_LIVE_TEMPLATES,                                            \
-		  false },                                                                      \
-		{ 'm',                                                                          \
-		  "mount",                                                                      \
-		  "SRC[:DST][:ro|rw]",                                                          \
-		  "show a directory at DST, else /mnt/<its name>",                              \
-		  OPT_HINT_DIR,                                                                 \
-		  NULL,                                                                         \
-		  true },                                                                       \
+		RUN_OPTION_TEMPLATE, RUN_OPTION_MOUNT,                                          \
 		{ OPT_TIMEOUT,	 "timeout", "TIME", "limit of one cell (none)",                 \
 		  OPT_HINT_NONE, NULL,	    false },                                            \
-		RUN_OPTIONS_LIMITS,                                                             \
-	{                                                                                       \
-		OPT_STRICT, "strict", NULL, "refuse to run if an isolation wall is missing",    \
-			OPT_HINT_NONE, NULL, false                                              \
-	}
+		RUN_OPTIONS_LIMITS, RUN_OPTION_STRICT
 
 extern const struct opt_command jupyter_kernel_table, jupyter_install_table,
 	jupyter_uninstall_table;

@@ -39,22 +39,30 @@ enum {
 	OPT_SNAPSHOT,
 };
 
+/* Single rows for option tables. */
+#define RUN_OPTION_TEMPLATE                                                               \
+	{                                                                                 \
+		't', "template", "TEMPLATE", "runtime and packages (reckon template ls)", \
+			OPT_HINT_LIVE, OPT_LIVE_TEMPLATES, false                          \
+	}
+#define RUN_OPTION_MOUNT                                                                          \
+	{                                                                                         \
+		'm', "mount", "SRC[:DST][:ro|rw]",                                                \
+			"show a directory at DST, else /mnt/<its name>", OPT_HINT_DIR, NULL, true \
+	}
+#define RUN_OPTION_STRICT                                                                    \
+	{                                                                                    \
+		OPT_STRICT, "strict", NULL, "refuse to run if an isolation wall is missing", \
+			OPT_HINT_NONE, NULL, false                                           \
+	}
+
 /* Rows for option tables; run_options_take() handles all of them. */
 #define RUN_OPTIONS_WHERE                                                                       \
 	{ 'l', "language", "LANGUAGE", language_help, OPT_HINT_CHOICE, language_words, false }, \
-		{ 't',		 "template",                                                    \
-		  "TEMPLATE",	 "runtime and packages (reckon template ls)",                   \
-		  OPT_HINT_LIVE, OPT_LIVE_TEMPLATES,                                            \
-		  false },                                                                      \
+		RUN_OPTION_TEMPLATE,                                                            \
 		{ 'f',		 "file", "FILE[:NAME]", "put a file into the workspace",        \
 		  OPT_HINT_FILE, NULL,	 true },                                                \
-		{ 'm',                                                                          \
-		  "mount",                                                                      \
-		  "SRC[:DST][:ro|rw]",                                                          \
-		  "show a directory at DST, else /mnt/<its name>",                              \
-		  OPT_HINT_DIR,                                                                 \
-		  NULL,                                                                         \
-		  true },                                                                       \
+		RUN_OPTION_MOUNT,                                                               \
 	{                                                                                       \
 		'o', "output", "OUTDIR", "save displays and changed files here", OPT_HINT_DIR,  \
 			NULL, false                                                             \
